@@ -79,13 +79,17 @@ function(gpt2_tablegen_doc page td flags)
     COMMAND mlir-tblgen ${flags} -I "${CMAKE_CURRENT_SOURCE_DIR}" ${includes}
             "${CMAKE_CURRENT_SOURCE_DIR}/${td}" -o "${output}"
     DEPENDS ${tds} VERBATIM)
-  set_property(GLOBAL APPEND PROPERTY GPT2_DOC_PAGES "${output}")
+  add_custom_target(doc-${page} DEPENDS "${output}")
+  set_property(GLOBAL APPEND PROPERTY GPT2_DOC_PAGES doc-${page})
 endfunction()
 
 # The target `docs`: every page named with gpt2_tablegen_doc.
 function(gpt2_add_docs_target)
   get_property(pages GLOBAL PROPERTY GPT2_DOC_PAGES)
-  add_custom_target(docs DEPENDS ${pages})
+  add_custom_target(docs)
+  if(pages)
+    add_dependencies(docs ${pages})
+  endif()
 endfunction()
 
 # gpt2_flatbuffer(target schema.fbs [flatc flags...])
