@@ -8,7 +8,7 @@
 
 using namespace gpt2rt;
 
-std::string gpt2rt::quoted(std::string_view text, size_t maxLength) {
+std::string gpt2rt::quote(std::string_view text, size_t maxLength) {
   static constexpr char hex[] = "0123456789abcdef";
   std::string out = "'";
   size_t used = 0;

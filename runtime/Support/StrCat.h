@@ -63,7 +63,7 @@ std::string strCat(const Args &...args) {
 
 /// Text from a file or flag, made safe to print on one line of a terminal:
 /// control characters are escaped and long text is cut.
-std::string quoted(std::string_view text, size_t maxLength = 80);
+std::string quote(std::string_view text, size_t maxLength = 80);
 
 /// The candidate within a small edit distance of `word`, or "" if none is
 /// close: for "did you mean" in errors about names.
