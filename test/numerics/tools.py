@@ -1,0 +1,117 @@
+"""Runs the tools and reads their outputs, with the standard library alone.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import array
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+MODELS = REPO / "test/numerics/models"
+# Larger models and texts lie beside the repository; tests that want them are
+# skipped where they are absent.
+SHARED = Path(os.environ.get("GPT2_SHARED", REPO.parent / "shared"))
+SKIPPED = 77  # the exit status that ctest counts as skipped
+
+_TYPES = {"F32": "f", "F64": "d", "I64": "q", "I32": "i"}
+
+
+def read_safetensors(path):
+    """{name: (shape, values)} of a file with 4 and 8 byte types."""
+    data = Path(path).read_bytes()
+    (length,) = struct.unpack_from("<Q", data)
+    tensors = {}
+    for name, entry in json.loads(data[8:8 + length]).items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        values = array.array(_TYPES[entry["dtype"]])
+        values.frombytes(data[8 + length + begin:8 + length + end])
+        tensors[name] = (entry["shape"], values)
+    return tensors
+
+
+def rows(tensor):
+    """The rows of a tensor along its last dimension."""
+    shape, values = tensor
+    width = shape[-1]
+    return [values[i:i + width] for i in range(0, len(values), width)]
+
+
+def joined(ids):
+    return ",".join(str(i) for i in ids)
+
+
+def largest_difference(ours, theirs):
+    """max |a - b| over max |b|; infinite when a value is not a number."""
+    assert len(ours) == len(theirs), (len(ours), len(theirs))
+    scale = max(abs(value) for value in theirs)
+    worst = 0.0
+    for a, b in zip(ours, theirs):
+        difference = abs(a - b)
+        if not difference <= worst:
+            worst = difference if difference == difference else float("inf")
+    return worst / scale
+
+
+class Tools:
+    """gpt2c and gpt2-run of one build; commands are echoed as they run."""
+
+    def __init__(self, bin_dir, work_dir):
+        self.bin = Path(bin_dir)
+        self.work = Path(work_dir)
+        self.work.mkdir(parents=True, exist_ok=True)
+
+    def run(self, *command):
+        command = [str(part) for part in command]
+        print("$", " ".join(command), flush=True)
+        done = subprocess.run([self.bin / command[0], *command[1:]],
+                              stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise SystemExit(f"FAILED: exit status {done.returncode}")
+        return done.stdout
+
+    def compile(self, model, mode, *flags):
+        plan = self.work / "-".join(
+            [Path(model).name, mode, *(f.strip("-") for f in flags)])
+        plan = plan.with_name(plan.name.replace("=", "_") + ".plan")
+        self.run("gpt2c", model, "-o", plan, f"--mode={mode}", *flags)
+        return plan
+
+    def logits(self, plan, model, ids):
+        """One row of logits an id."""
+        out = self.work / "logits.safetensors"
+        out.unlink(missing_ok=True)
+        self.run("gpt2-run", "eval", plan, "--model", model, "--ids",
+                 joined(ids), "--logits", out)
+        return rows(read_safetensors(out)["logits"])
+
+    def generate(self, plan, model, ids, count, *flags):
+        """The greedy continuation of `ids`, whatever eos says."""
+        line = self.run("gpt2-run", "generate", plan, "--model", model,
+                        "--prompt-ids", joined(ids), "--max-new-tokens", count,
+                        "--greedy", "--ignore-eos", "--json", *flags)
+        return json.loads(line)["output_ids"]
+
+
+class Report:
+    """Counts checks; `done` ends the program with what they came to."""
+
+    def __init__(self):
+        self.failed = 0
+
+    def check(self, ok, what):
+        print("ok    " if ok else "FAILED", what, flush=True)
+        self.failed += not ok
+
+    def done(self):
+        sys.exit(1 if self.failed else 0)
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(SKIPPED)
