@@ -1,0 +1,170 @@
+//===- TemplateGeometry.h - Launches of the attention templates -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// Grid, block, shared memory, workspace and argument order of the templates
+// decode_attention, flash_attention, cache_append and sample. Plain C++, so
+// that the compiler's template registry and the GPU tests share one copy.
+//
+// Arguments are in this order, `int rows` last (C = heads * head_size, B the
+// slots of the caches; `dtype` is f32, f16 or bf16 everywhere in one kernel):
+//
+// decode_attention  config: dtype heads head_size positions scale
+//   ins   qkv dtype[rows,3C]  starts i32[rows]
+//   outs  k_cache dtype[B,heads,positions,head_size] (read and written)
+//         v_cache likewise
+//         out dtype[rows,C]
+//         workspace u8 (read and written)
+//         counters i32[>= rows*heads] (read and written)
+//
+// flash_attention   config: dtype heads head_size positions scale cached
+//   cached = 1 (prefill; one sequence, rows = chunk size, positions = length
+//   of a cache row; rows past count are left unwritten):
+//     ins   qkv dtype[rows,3C]  k_cache  v_cache  starts i32[1]  slot i32[1]
+//           count i32[1]
+//     outs  out dtype[rows,C]
+//   cached = 0 (eval; positions = tokens of one sequence, which divides rows):
+//     ins   qkv dtype[rows,3C]
+//     outs  out dtype[rows,C]
+//
+// cache_append      config: dtype heads head_size positions
+//     ins   qkv dtype[rows,3C]  starts i32[1]  slot i32[1]  count i32[1]
+//     outs  k_cache  v_cache
+//
+// sample            config: vocab padded_vocab positions_limit prefill
+//   prefill = 1 (rows = 1):
+//     ins   logits f32[rows,padded_vocab]  sampling i32[B,8]  starts i32[1]
+//           count i32[1]  slot i32[1]
+//     outs  tokens i32[B]  positions i32[B]  workspace u8  counters i32
+//   prefill = 0:
+//     ins   logits  sampling  starts i32[rows] (may be `positions` itself)
+//     outs  tokens  positions  workspace u8  counters i32[>= rows]
+//
+// `counters` is one state global, i32[B, heads], shared by every launch of
+// decode_attention and sample. It is zero when a plan is loaded (the executor
+// zeroes state arenas) and every kernel leaves it zero. The workspaces need no
+// initialisation.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GPT2C_CODEGEN_CUDA_TEMPLATES_TEMPLATEGEOMETRY_H
+#define GPT2C_CODEGEN_CUDA_TEMPLATES_TEMPLATEGEOMETRY_H
+
+#include <algorithm>
+#include <cstdint>
+
+namespace mlir::gpt2c::cuda {
+
+struct LaunchShape {
+  unsigned blockThreads = 0;
+  unsigned dynamicSharedBytes = 0;
+  unsigned grid[3] = {1, 1, 1};
+  int64_t workspaceBytes = 0;
+};
+
+/// What the attention templates are specialised for.
+struct AttentionShape {
+  unsigned elementBytes = 2;
+  int64_t heads = 12;
+  int64_t headSize = 64;
+  int64_t positions = 1024;
+};
+
+/// Larger heads would not fit the registers of flash_attention.
+inline constexpr int64_t maxHeadSize = 128;
+
+/// Keys of one split of decode_attention. Splits are combined in order, so
+/// the number of them never changes a sum.
+inline constexpr int64_t decodeChunk = 128;
+
+/// Elements of one load: the widest of 16 bytes or less that divides a head.
+constexpr int64_t vectorElements(unsigned elementBytes, int64_t headSize) {
+  int64_t elements = 16 / elementBytes;
+  while (headSize % elements != 0)
+    elements /= 2;
+  return elements;
+}
+
+/// Lanes that share one key of decode_attention: a power of two, at most 32.
+constexpr int64_t decodeLanes(unsigned elementBytes, int64_t headSize) {
+  int64_t vector = vectorElements(elementBytes, headSize);
+  int64_t lanes = 4;
+  while (lanes < 32 && lanes * vector < headSize)
+    lanes *= 2;
+  return lanes;
+}
+
+constexpr LaunchShape decodeAttentionLaunch(const AttentionShape &shape,
+                                            int64_t rows) {
+  LaunchShape launch;
+  // A thread keeps its keys and values in registers: 8 loads of each at most.
+  launch.blockThreads =
+      decodeLanes(shape.elementBytes, shape.headSize) == 32 ? 512 : 256;
+  int64_t chunks = (shape.positions + decodeChunk - 1) / decodeChunk;
+  launch.grid[0] = shape.heads;
+  launch.grid[1] = rows;
+  launch.grid[2] = chunks;
+  // Per chunk: the weighted sum of values, the maximum and the denominator.
+  launch.workspaceBytes =
+      rows * shape.heads * chunks * (shape.headSize + 2) * int64_t(4);
+  return launch;
+}
+
+/// Head size as the tensor cores take it.
+constexpr int64_t paddedHeadSize(int64_t headSize) {
+  return (headSize + 15) / 16 * 16;
+}
+
+/// Query rows of one block of flash_attention, and keys of one step.
+constexpr int64_t flashRows(unsigned) { return 64; }
+constexpr int64_t flashKeys(unsigned elementBytes) {
+  return elementBytes == 4 ? 32 : 64;
+}
+
+constexpr LaunchShape flashAttentionLaunch(const AttentionShape &shape,
+                                           int64_t rows, bool cached) {
+  LaunchShape launch;
+  int64_t padded = paddedHeadSize(shape.headSize);
+  int64_t tileRows = flashRows(shape.elementBytes);
+  int64_t tileKeys = flashKeys(shape.elementBytes);
+  int64_t tokens = cached ? rows : shape.positions;
+  launch.grid[0] = (tokens + tileRows - 1) / tileRows;
+  launch.grid[1] = shape.heads;
+  launch.grid[2] = rows / tokens;
+  if (shape.elementBytes == 4) {
+    // Q, K, V and the probabilities, rows padded by 4 floats.
+    launch.blockThreads = 256;
+    launch.dynamicSharedBytes =
+        4 * ((tileRows + 2 * tileKeys) * (padded + 4) +
+             tileRows * (tileKeys + 4));
+  } else {
+    // Two stages of K and V (Q passes through the first), rows padded by 16
+    // bytes so that ldmatrix meets no bank twice.
+    launch.blockThreads = 128;
+    launch.dynamicSharedBytes = 2 * 2 * 2 * tileKeys * (padded + 8);
+  }
+  return launch;
+}
+
+constexpr LaunchShape cacheAppendLaunch(int64_t rows) {
+  LaunchShape launch;
+  launch.blockThreads = 256;
+  launch.grid[0] = rows;
+  return launch;
+}
+
+/// Blocks that share one row of logits while its maximum is found.
+inline constexpr unsigned sampleBlocks = 8;
+
+constexpr LaunchShape sampleLaunch(int64_t rows) {
+  LaunchShape launch;
+  launch.blockThreads = 1024;
+  launch.grid[0] = sampleBlocks;
+  launch.grid[1] = rows;
+  // Per block: its maximum and where it is first found.
+  launch.workspaceBytes = rows * sampleBlocks * int64_t(8);
+  return launch;
+}
+
+} // namespace mlir::gpt2c::cuda
+
+#endif // GPT2C_CODEGEN_CUDA_TEMPLATES_TEMPLATEGEOMETRY_H
