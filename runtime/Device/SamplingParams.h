@@ -3,24 +3,27 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order as in Hugging Face generate: temperature, top-k, top-p, draw.
+// Order as in Hugging Face generate: temperature, top-k, top-p, draw. The
+// scalar parts are in SamplingMath.h.
 //
-//  1. m = largest of the first `vocab` logits. Greedy (temperature == 0 or
-//     top_k == 1): the lowest index whose logit equals m. Done.
-//  2. w_i = uint64(exp2(max((l_i - m) * (log2(e) / temperature), -126)) * 2^40)
-//     with exp2 of expTwo() below: fp32 operations that are written out, so
-//     both targets get the same bits; integer weights make every later sum
-//     exact and independent of its order.
+//  1. m = largest of the first `vocab` logits. If any is NaN or m is not
+//     finite, the token is invalidToken and nothing else happens (the host
+//     reports it). Greedy (temperature == 0 or top_k == 1): the lowest index
+//     whose logit equals m. Done.
+//  2. w_i = sampleWeight(l_i, m, samplingScale(temperature)): an integer,
+//     2^40 for the largest logit, so every later sum is exact and does not
+//     depend on its order.
 //  3. top_k > 0: drop i unless l_i >= the k-th largest logit (ties kept).
 //  4. top_p < 1: let W be the sum of what is left. Keep the smallest set of
-//     largest logits whose weight reaches ceil(top_p * W), ties kept, at least
-//     the largest one.
-//  5. u = philox4x32-10(counter = {position, 0, 0, 0}, key = seed) gives 64
-//     bits; target = mulhi64(u, W_kept). The token is the first index, in
-//     vocabulary order over what is kept, whose running sum exceeds target.
+//     largest logits whose weight reaches nucleusWeight(W, top_p) =
+//     ceil(top_p * W), ties kept, at least the largest one.
+//  5. u = philoxDraw(position, seedLow, seedHigh), 64 bits; target =
+//     multiplyHigh(u, W_kept). The token is the first index, in vocabulary
+//     order over what is kept, whose running sum exceeds target.
 //
-// `position` is where the drawn token will stand, so a sequence's draws depend
-// on its seed and its own length only, never on its batch.
+// `position` is where the drawn token will stand (starts[b] + advance, before
+// it is clamped to the table), so a sequence's draws depend on its seed and its
+// own length only, never on its batch.
 
 #ifndef GPT2_RUNTIME_DEVICE_SAMPLINGPARAMS_H
 #define GPT2_RUNTIME_DEVICE_SAMPLINGPARAMS_H
