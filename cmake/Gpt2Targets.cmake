@@ -80,15 +80,24 @@ function(gpt2_tablegen_doc page td flags)
             "${CMAKE_CURRENT_SOURCE_DIR}/${td}" -o "${output}"
     DEPENDS ${tds} VERBATIM)
   add_custom_target(doc-${page} DEPENDS "${output}")
-  set_property(GLOBAL APPEND PROPERTY GPT2_DOC_PAGES doc-${page})
+  set_property(GLOBAL APPEND PROPERTY GPT2_DOC_PAGES ${page})
 endfunction()
 
-# The target `docs`: every page named with gpt2_tablegen_doc.
+# The target `docs`: every page named with gpt2_tablegen_doc. It is quick, so a
+# plain build makes it too.
 function(gpt2_add_docs_target)
   get_property(pages GLOBAL PROPERTY GPT2_DOC_PAGES)
-  add_custom_target(docs)
-  if(pages)
-    add_dependencies(docs ${pages})
+  list(TRANSFORM pages PREPEND doc- OUTPUT_VARIABLE targets)
+  add_custom_target(docs ALL)
+  if(targets)
+    add_dependencies(docs ${targets})
+  endif()
+  if(GPT2_BUILD_TESTS AND pages)
+    add_test(NAME docs
+             COMMAND "${Python3_EXECUTABLE}"
+                     "${PROJECT_SOURCE_DIR}/test/check_docs.py"
+                     "${PROJECT_BINARY_DIR}/docs" ${pages})
+    set_tests_properties(docs PROPERTIES LABELS docs)
   endif()
 endfunction()
 
