@@ -137,6 +137,8 @@ Result<const TensorView *> Checkpoint::get(std::string_view tensorName) const {
   if (const TensorView *view = find(tensorName))
     return view;
   std::string nearest = nearestName(tensorName, allNames);
+  if (nearest.empty())
+    nearest = nearestName(strCat(prefix, tensorName), allNames);
   return notFound("checkpoint ", quote(source, 4096), " has no tensor ",
                   quote(tensorName),
                   nearest.empty() ? std::string()
