@@ -99,8 +99,7 @@ void WeightLayout::convertCopied(uint64_t row, std::byte *out) const {
     std::memset(out, 0, rowBytes());
     return;
   }
-  const std::byte *in =
-      tensor->data + row * srcCols * sizeOf(tensor->dtype);
+  const std::byte *in = tensor->data + row * srcCols * sizeOf(tensor->dtype);
   uint64_t used = std::min(srcCols, dstCols);
   // Both types are floats, so the conversion cannot fail.
   (void)convertElements(tensor->dtype, in, dstType, out, used);
@@ -156,9 +155,8 @@ static float vectorValue(std::string_view tensorName) {
   return gamma ? 1.0f : 0.0f;
 }
 
-void fillRandomRows(const Plan &plan, const fb::LoadWeight &load,
-                    uint64_t seed, uint64_t begin, uint64_t end,
-                    std::byte *out) {
+void fillRandomRows(const Plan &plan, const fb::LoadWeight &load, uint64_t seed,
+                    uint64_t begin, uint64_t end, std::byte *out) {
   const fb::Buffer &buffer = plan.buffer(load.dst());
   auto type = static_cast<DType>(buffer.dtype());
   RowShape shape = rowShape(buffer);
@@ -172,8 +170,8 @@ void fillRandomRows(const Plan &plan, const fb::LoadWeight &load,
       uint64_t count = std::min<uint64_t>(std::size(line), shape.cols - col);
       for (uint64_t i = 0; i < count; ++i) {
         uint64_t index = row * shape.cols + col + i;
-        float value = matrix ? 0.02f * normalLike(mix(stream + index))
-                             : constant;
+        float value =
+            matrix ? 0.02f * normalLike(mix(stream + index)) : constant;
         line[i] = matrix && row >= used ? 0.0f : value;
       }
       (void)convertElements(

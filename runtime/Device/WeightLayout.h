@@ -53,9 +53,8 @@ Result<std::vector<WeightLayout>> resolveWeights(const Plan &plan,
 /// matrix N(0, 0.02), gamma (a vector named "*ln_*.weight") 1, other vectors
 /// 0. The value of an element depends on the seed, the buffer and its place
 /// only; rows past the checkpoint's shape are 0.
-void fillRandomRows(const Plan &plan, const fb::LoadWeight &load,
-                    uint64_t seed, uint64_t begin, uint64_t end,
-                    std::byte *out);
+void fillRandomRows(const Plan &plan, const fb::LoadWeight &load, uint64_t seed,
+                    uint64_t begin, uint64_t end, std::byte *out);
 
 /// A buffer as rows and columns: the last dimension is the columns, a vector
 /// is one row.

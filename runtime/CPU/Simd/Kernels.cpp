@@ -30,10 +30,10 @@ constexpr int64_t parts = lanes / width;
 constexpr int64_t rowsPerBlock = 4;
 
 using Vec [[gnu::vector_size(width * 4)]] = float;
-using VecInMemory [[gnu::vector_size(width * 4), gnu::aligned(4),
-                    gnu::may_alias]] = float;
-using HalfInMemory [[gnu::vector_size(width * 2), gnu::aligned(2),
-                     gnu::may_alias]] = uint16_t;
+using VecInMemory
+    [[gnu::vector_size(width * 4), gnu::aligned(4), gnu::may_alias]] = float;
+using HalfInMemory
+    [[gnu::vector_size(width * 2), gnu::aligned(2), gnu::may_alias]] = uint16_t;
 using Bits [[gnu::vector_size(width * 4)]] = uint32_t;
 
 struct F32 {

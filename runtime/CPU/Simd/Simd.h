@@ -21,25 +21,22 @@ struct MatvecArgs {
   const void *weight; ///< [n, k], dense, of type `type`.
   const float *bias;  ///< [n], or null.
   void *out;          ///< [rows, n], dense, of type `outType`.
-  int64_t rows;       ///< 1..maxMatvecRows.
+  int64_t rows;       ///< A few: the weights are streamed once for all.
   int64_t n;
   int64_t k;
   DType type;    ///< F32 or BF16.
   DType outType; ///< F32 or `type`.
 };
 
-/// Rows up to which streaming the weights once beats a blocked matmul.
-inline constexpr int64_t maxMatvecRows = 8;
-
 /// One new token of one (row, head): attends over cache rows [0, length).
 struct DecodeAttentionArgs {
-  const void *query;   ///< [headSize]
-  const void *keys;    ///< [length, headSize], dense.
-  const void *values;  ///< [length, headSize], dense.
-  void *out;           ///< [headSize]
-  float *scores;       ///< Scratch of length floats.
-  int64_t length;      ///< At least 1.
-  int64_t headSize;    ///< At most maxHeadSize.
+  const void *query;  ///< [headSize]
+  const void *keys;   ///< [length, headSize], dense.
+  const void *values; ///< [length, headSize], dense.
+  void *out;          ///< [headSize]
+  float *scores;      ///< Scratch of length floats.
+  int64_t length;     ///< At least 1.
+  int64_t headSize;   ///< At most maxHeadSize.
   float scale;
   DType type; ///< F32 or BF16, of all four tensors.
 };

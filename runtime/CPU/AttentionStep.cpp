@@ -1,0 +1,191 @@
+//===- AttentionStep.cpp - Causal attention of a CPU program --------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Prefill and eval: blocks of 64 query rows of one head. A block multiplies
+// the keys up to its diagonal (rounded up to 64), masks and normalises, and
+// multiplies the values: half the work of the full square and scores that stay
+// in the second-level cache. Blocks run one to a thread, the longest first.
+// One new token a row (decode): plain loops over the cache (Simd/Kernels.cpp).
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/CPU/Step.h"
+#include "runtime/Plan/CpuWorkspace.h"
+
+#include <algorithm>
+#include <omp.h>
+
+namespace gpt2rt::cpu {
+namespace {
+
+constexpr int64_t blockRows = attentionBlockRows;
+// Query rows at the end of a prompt are rounded up to this.
+constexpr int64_t rowStep = 16;
+
+constexpr int64_t roundUp(int64_t value, int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+/// Where a head's keys or values lie.
+struct HeadTensor {
+  const std::byte *data;
+  int64_t stride; // elements between positions
+};
+
+class AttentionStep : public Step {
+public:
+  AttentionStep(const StepContext &context, const fb::Attention &op)
+      : qkv(context.address(op.qkv())),
+        out(context.address(op.out())), caches{context.address(op.k_cache()),
+                                               context.address(op.v_cache())},
+        starts(context.address<int32_t>(op.starts())),
+        slot(context.address<int32_t>(op.slot())), batch(op.batch()),
+        tokens(op.tokens()), heads(op.heads()), headSize(op.head_size()),
+        scale(op.scale()), type(context.dtype(op.qkv())),
+        elementBytes(static_cast<int64_t>(sizeOf(type))),
+        dynamicRows(op.dynamic_rows()),
+        workspace(context.address(op.workspace())),
+        workspaceBytes(context.bytes(op.workspace())), simd(context.simd),
+        matmuls(context.matmuls) {
+    maxKeys = tokens;
+    if (caches[0]) {
+      const auto &shape = *context.plan.buffer(op.k_cache()).shape();
+      slots = static_cast<int64_t>(shape[0]);
+      maxKeys = static_cast<int64_t>(shape[2]);
+    }
+    threads = context.threads;
+  }
+
+  Status prepare() {
+    scoreBytes = static_cast<int64_t>(
+        attentionScoreBytes(isDecode(), static_cast<uint64_t>(maxKeys)));
+    scratchBytes = isDecode() ? 0 : attentionScratchBytes;
+    int64_t perThread = scoreBytes + scratchBytes;
+    int64_t fits = static_cast<int64_t>(workspaceBytes) / perThread;
+    if (fits < 1)
+      return internalError("attention over ", maxKeys, " keys wants ",
+                           perThread, " bytes of workspace, the plan reserves ",
+                           workspaceBytes);
+    threads = static_cast<int>(std::min<int64_t>(threads, fits));
+    return Status();
+  }
+
+  Status run(int64_t count) override {
+    if (isDecode()) {
+      runDecode();
+      return Status();
+    }
+    return runBlocks(liveRows(tokens, dynamicRows, count));
+  }
+
+private:
+  bool isDecode() const { return caches[0] && tokens == 1; }
+
+  int64_t cacheRow(int64_t b) const {
+    return std::clamp<int64_t>(b + (slot ? *slot : 0), 0, slots - 1);
+  }
+  int64_t startOf(int64_t b) const {
+    return caches[0] ? std::clamp<int64_t>(starts[b], 0, maxKeys - 1) : 0;
+  }
+  const std::byte *qkvRow(int64_t row, int64_t part, int64_t head) const {
+    return qkv + ((row * 3 + part) * heads + head) * headSize * elementBytes;
+  }
+  HeadTensor headTensor(int64_t part, int64_t b, int64_t h) const {
+    if (!caches[0])
+      return {qkvRow(b * tokens, part, h), 3 * heads * headSize};
+    int64_t head = cacheRow(b) * heads + h;
+    return {caches[part - 1] + head * maxKeys * headSize * elementBytes,
+            headSize};
+  }
+  std::byte *outRow(int64_t row, int64_t head) const {
+    return out + (row * heads + head) * headSize * elementBytes;
+  }
+
+  void runDecode() {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t task = 0; task < batch * heads; ++task) {
+      int64_t b = task / heads, h = task % heads;
+      auto *scores = reinterpret_cast<float *>(
+          workspace + omp_get_thread_num() * scoreBytes);
+      simd.decodeAttention({qkvRow(b, 0, h), headTensor(1, b, h).data,
+                            headTensor(2, b, h).data, outRow(b, h), scores,
+                            startOf(b) + 1, headSize, scale, type});
+    }
+  }
+
+  Status runBlocks(int64_t live) {
+    int64_t blocks = (live + blockRows - 1) / blockRows;
+    int64_t tasks = blocks * batch * heads;
+    Status failure;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int64_t task = 0; task < tasks; ++task) {
+      int64_t block = blocks - 1 - task / (batch * heads);
+      int64_t b = task % (batch * heads) / heads, h = task % heads;
+      Status status = runBlock(b, h, block * blockRows, live);
+      if (!status.ok())
+#pragma omp critical(gpt2_attention_failure)
+        failure = status;
+    }
+    return failure;
+  }
+
+  Status runBlock(int64_t b, int64_t h, int64_t row, int64_t live) {
+    int thread = omp_get_thread_num();
+    std::byte *mine = workspace + thread * (scoreBytes + scratchBytes);
+    auto *scores = reinterpret_cast<float *>(mine);
+    void *scratch = mine + scoreBytes;
+    int64_t rows = std::min(roundUp(std::min(live - row, blockRows), rowStep),
+                            tokens - row);
+    int64_t start = startOf(b) + row;
+    int64_t keys = std::min(roundUp(start + rows, 64), maxKeys);
+    int64_t stride = roundUp(keys, 64);
+    HeadTensor k = headTensor(1, b, h), v = headTensor(2, b, h);
+    MatmulShape qk = {rows,     keys,   headSize, 3 * heads * headSize, 1,
+                      k.stride, stride, type,     DType::F32,           false};
+    GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * first, find(thread, qk));
+    first->execute(qkvRow(b * tokens + row, 0, h), k.data, nullptr, scores,
+                   scratch);
+    simd.causalSoftmax({scores, rows, keys, stride, start, scale, type});
+    int64_t pStride = type == DType::F32 ? stride : 2 * stride;
+    MatmulShape pv = {rows, headSize,         keys, pStride, v.stride,
+                      1,    heads * headSize, type, type,    false};
+    GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * second, find(thread, pv));
+    second->execute(scores, v.data, nullptr, outRow(b * tokens + row, h),
+                    scratch);
+    return Status();
+  }
+
+  Result<OneDnnMatmul *> find(int thread, const MatmulShape &shape) {
+    return matmuls.findForThread(thread, shape,
+                                 static_cast<uint64_t>(scratchBytes));
+  }
+
+  const std::byte *qkv;
+  std::byte *out;
+  std::byte *caches[2];
+  const int32_t *starts, *slot;
+  int64_t batch, tokens, heads, headSize;
+  float scale;
+  DType type;
+  int64_t elementBytes;
+  bool dynamicRows;
+  std::byte *workspace;
+  uint64_t workspaceBytes;
+  const SimdKernels &simd;
+  OneDnnPool &matmuls;
+  int64_t slots = 0, maxKeys = 0, scoreBytes = 0, scratchBytes = 0;
+  int threads = 1;
+};
+
+} // namespace
+
+StepOrError makeAttentionStep(const StepContext &context,
+                              const fb::Attention &op) {
+  if (op.head_size() > maxHeadSize)
+    return failedPrecondition("head size ", op.head_size(), " is above ",
+                              maxHeadSize, ", the CPU target's limit");
+  auto step = std::make_unique<AttentionStep>(context, op);
+  GPT2_RETURN_IF_ERROR(step->prepare());
+  return std::unique_ptr<Step>(std::move(step));
+}
+
+} // namespace gpt2rt::cpu

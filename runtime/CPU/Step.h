@@ -1,0 +1,65 @@
+//===- Step.h - One prepared instruction of a CPU program -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/CPU/Arenas.h"
+#include "runtime/CPU/KernelLibrary.h"
+#include "runtime/CPU/OneDnn.h"
+#include "runtime/CPU/Simd/Simd.h"
+
+#include <memory>
+
+namespace gpt2rt::cpu {
+
+/// What steps are prepared from. Outlives them.
+struct StepContext {
+  const Plan &plan;
+  const Arenas &arenas;
+  const KernelLibrary &kernels;
+  const SimdKernels &simd;
+  OneDnnPool &matmuls;
+  int threads;
+
+  template <typename T = std::byte>
+  T *address(int64_t buffer) const {
+    if (buffer < 0)
+      return nullptr;
+    const fb::Buffer &fb = plan.buffer(static_cast<uint32_t>(buffer));
+    return reinterpret_cast<T *>(arenas.address(fb));
+  }
+  DType dtype(uint32_t buffer) const {
+    return static_cast<DType>(plan.buffer(buffer).dtype());
+  }
+  uint64_t bytes(int64_t buffer) const {
+    return buffer < 0 ? 0 : plan.buffer(static_cast<uint32_t>(buffer)).bytes();
+  }
+};
+
+/// Everything that can be decided when the plan is loaded is decided in the
+/// constructor; run() allocates nothing once each row count has been seen.
+class Step {
+public:
+  virtual ~Step() = default;
+
+  /// `count` is the program's number of valid tokens: steps with dynamic rows
+  /// may leave rows from there on undefined. Negative: all rows.
+  virtual Status run(int64_t count) = 0;
+};
+
+using StepOrError = Result<std::unique_ptr<Step>>;
+
+StepOrError makeLaunchStep(const StepContext &, const fb::Launch &);
+StepOrError makeMatmulStep(const StepContext &, const fb::Matmul &);
+StepOrError makeAttentionStep(const StepContext &, const fb::Attention &);
+StepOrError makeCacheAppendStep(const StepContext &, const fb::CacheAppend &);
+StepOrError makeSampleStep(const StepContext &, const fb::Sample &);
+StepOrError makeCopyStep(const StepContext &, const fb::Copy &);
+StepOrError makeFillStep(const StepContext &, const fb::Fill &);
+
+/// Rows to work on: `planned`, or fewer where they follow the count.
+inline int64_t liveRows(int64_t planned, bool dynamicRows, int64_t count) {
+  return dynamicRows && count >= 0 && count < planned ? count : planned;
+}
+
+} // namespace gpt2rt::cpu
