@@ -152,6 +152,9 @@ constexpr LaunchShape cacheAppendLaunch(int64_t rows) {
   return launch;
 }
 
+/// Sums of weights of a histogram bin must fit 32 bits a digit.
+inline constexpr int64_t maxSampleVocab = 1 << 18;
+
 /// Blocks that share one row of logits while its maximum is found.
 inline constexpr unsigned sampleBlocks = 8;
 

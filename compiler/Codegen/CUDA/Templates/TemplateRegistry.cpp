@@ -8,7 +8,9 @@
 using namespace mlir::gpt2c;
 
 llvm::ArrayRef<const KernelTemplate *> mlir::gpt2c::allKernelTemplates() {
-  // One line a template: `&flashAttentionTemplate(),` and so on.
-  static const std::vector<const KernelTemplate *> templates = {};
+  // One line a template.
+  static const std::vector<const KernelTemplate *> templates = {
+      &cacheAppendTemplate(), &decodeAttentionTemplate(),
+      &flashAttentionTemplate(), &sampleTemplate()};
   return templates;
 }

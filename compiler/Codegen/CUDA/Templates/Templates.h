@@ -8,6 +8,11 @@
 
 namespace mlir::gpt2c {
 
+const KernelTemplate &cacheAppendTemplate();
+const KernelTemplate &decodeAttentionTemplate();
+const KernelTemplate &flashAttentionTemplate();
+const KernelTemplate &sampleTemplate();
+
 /// Listed in TemplateRegistry.cpp; each template is defined in its own file.
 llvm::ArrayRef<const KernelTemplate *> allKernelTemplates();
 

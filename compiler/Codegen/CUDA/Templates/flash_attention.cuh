@@ -8,7 +8,7 @@
 
 #if CACHED
 extern "C" __global__ void __launch_bounds__(
-    attention::Flash<DTYPE>::THREADS)
+    attention::Flash<DTYPE>::THREADS, 2)
     KERNEL_NAME(const DTYPE *qkv, const DTYPE *kCache, const DTYPE *vCache,
                 const int *starts, const int *slot, const int *count,
                 DTYPE *out, int rows) {
@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(
 }
 #else
 extern "C" __global__ void __launch_bounds__(
-    attention::Flash<DTYPE>::THREADS)
+    attention::Flash<DTYPE>::THREADS, 2)
     KERNEL_NAME(const DTYPE *qkv, DTYPE *out, int rows) {
   launchDependents();
   attention::Sequence sequence = attention::packedSequence(qkv, out);

@@ -26,7 +26,7 @@ struct Flash<T, 4> {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       scores[i][0] = scores[i][1] = 0.0f;
-#pragma unroll 4
+#pragma unroll 2
     for (int d = 0; d < PADDED; d += 4) {
       float4 k0 = *(const float4 *)(k + tx * STRIDE + d);
       float4 k1 = *(const float4 *)(k + (tx + 16) * STRIDE + d);

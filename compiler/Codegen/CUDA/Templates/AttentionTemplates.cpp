@@ -1,0 +1,122 @@
+//===- AttentionTemplates.cpp - decode, flash and cache kernels -----------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "compiler/Codegen/CUDA/Templates/TemplateGeometry.h"
+#include "compiler/Codegen/CUDA/Templates/Templates.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/Twine.h"
+
+using namespace mlir;
+using namespace mlir::gpt2c;
+using llvm::StringRef;
+
+static constexpr StringRef decodeSource =
+#include "compiler/Codegen/CUDA/Templates/attention_common.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/decode_attention.cuh.inc"
+    ;
+static constexpr StringRef flashSource =
+#include "compiler/Codegen/CUDA/Templates/attention_common.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_common.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_tensor.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_simt.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_attention.cuh.inc"
+    ;
+static constexpr StringRef cacheSource =
+#include "compiler/Codegen/CUDA/Templates/attention_common.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/cache_append.cuh.inc"
+    ;
+
+static constexpr StringRef cacheKeys[] = {"dtype", "heads", "head_size",
+                                          "positions"};
+static constexpr StringRef decodeKeys[] = {"dtype", "heads", "head_size",
+                                           "positions", "scale"};
+static constexpr StringRef flashKeys[] = {
+    "dtype", "heads", "head_size", "positions", "scale", "cached"};
+
+/// Bytes of a dtype that the attention kernels serve, else 0.
+static unsigned attentionElementBytes(Attribute dtype) {
+  auto attr = dyn_cast_or_null<TypeAttr>(dtype);
+  if (!attr)
+    return 0;
+  if (attr.getValue().isF32())
+    return 4;
+  return attr.getValue().isF16() || attr.getValue().isBF16() ? 2 : 0;
+}
+
+static FailureOr<cuda::AttentionShape>
+attentionShape(DictionaryAttr config, int64_t rows, ConfigError error) {
+  cuda::AttentionShape shape;
+  shape.elementBytes = attentionElementBytes(config.get("dtype"));
+  shape.heads = configInt(config, "heads");
+  shape.headSize = configInt(config, "head_size");
+  shape.positions = configInt(config, "positions");
+  if (!shape.elementBytes)
+    return error("dtype must be f32, f16 or bf16"), failure();
+  // Grid dimensions y and z end at 65535.
+  if (shape.heads < 1 || shape.heads > 65535)
+    return error("heads must be in 1..65535"), failure();
+  if (shape.headSize < 1 || shape.headSize > cuda::maxHeadSize)
+    return error("head_size must be in 1.." + llvm::Twine(cuda::maxHeadSize)),
+           failure();
+  if (shape.positions < 1 || shape.positions > (1 << 20))
+    return error("positions must be in 1..1048576"), failure();
+  if (rows < 1)
+    return error("rows must be positive"), failure();
+  return shape;
+}
+
+static KernelGeometry toGeometry(const cuda::LaunchShape &launch) {
+  return {launch.blockThreads, launch.dynamicSharedBytes, launch.grid[0],
+          launch.grid[1],      launch.grid[2],            launch.workspaceBytes};
+}
+
+static FailureOr<KernelGeometry>
+decodeGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
+  FailureOr<cuda::AttentionShape> shape = attentionShape(config, rows, error);
+  if (failed(shape))
+    return failure();
+  if (rows > 65535)
+    return error("decode_attention takes at most 65535 rows"), failure();
+  return toGeometry(cuda::decodeAttentionLaunch(*shape, rows));
+}
+
+static FailureOr<KernelGeometry>
+flashGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
+  FailureOr<cuda::AttentionShape> shape = attentionShape(config, rows, error);
+  if (failed(shape))
+    return failure();
+  bool cached = configInt(config, "cached") != 0;
+  if (!cached && rows % shape->positions != 0)
+    return error("rows must be a multiple of positions where keys are not "
+                 "cached"),
+           failure();
+  if (!cached && rows / shape->positions > 65535)
+    return error("flash_attention takes at most 65535 sequences"), failure();
+  return toGeometry(cuda::flashAttentionLaunch(*shape, rows, cached));
+}
+
+static FailureOr<KernelGeometry>
+cacheGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
+  if (failed(attentionShape(config, rows, error)))
+    return failure();
+  return toGeometry(cuda::cacheAppendLaunch(rows));
+}
+
+const KernelTemplate &gpt2c::decodeAttentionTemplate() {
+  static const KernelTemplate entry = {"decode_attention", decodeSource,
+                                       decodeKeys, decodeGeometry};
+  return entry;
+}
+
+const KernelTemplate &gpt2c::flashAttentionTemplate() {
+  static const KernelTemplate entry = {"flash_attention", flashSource,
+                                       flashKeys, flashGeometry};
+  return entry;
+}
+
+const KernelTemplate &gpt2c::cacheAppendTemplate() {
+  static const KernelTemplate entry = {"cache_append", cacheSource, cacheKeys,
+                                       cacheGeometry};
+  return entry;
+}
