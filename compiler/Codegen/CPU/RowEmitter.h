@@ -1,0 +1,92 @@
+//===- RowEmitter.h - Loops and vectors of one row kernel -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#ifndef GPT2_COMPILER_CODEGEN_CPU_ROWEMITTER_H
+#define GPT2_COMPILER_CODEGEN_CPU_ROWEMITTER_H
+
+#include "compiler/Codegen/CPU/RowProgram.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::gpt2c {
+
+/// Elements in a vector and vectors in flight in a pass that reduces. They
+/// fix the order of every sum, so they are the same for each architecture,
+/// width and fusion: element j of a row goes to partial sum j mod 64 as long
+/// as whole groups of 64 last, then to j mod 16, then the rest follow one by
+/// one.
+inline constexpr int64_t rowLanes = 16;
+inline constexpr int64_t rowUnroll = 4;
+
+/// Writes the function of one row kernel:
+///   func @name(%in..., %out... : memref<?xC...>, %row_begin, %row_end : index)
+class RowEmitter {
+public:
+  RowEmitter(const RowProgram &program, OpBuilder &builder)
+      : program(program), builder(builder) {}
+
+  /// Appends the function to the builder's block.
+  FailureOr<func::FuncOp> emit(Location loc, StringRef name);
+
+private:
+  /// Where elements are being computed: `lanes` columns from `column` on, one
+  /// row. Keeps what was computed there.
+  struct Position {
+    Value column;
+    int64_t lanes = 1;
+    unsigned level = 0;
+    DenseMap<Value, Value> elements;
+  };
+  using Accumulators = SmallVector<Value>;
+
+  void createFunction(Location loc, StringRef name);
+  void allocateTemporaries();
+
+  LogicalResult emitRow();
+  LogicalResult emitScalars(unsigned level);
+  LogicalResult emitPass(unsigned level, int64_t width);
+  LogicalResult emitVectors(ArrayRef<const RowStep *> steps, int64_t width,
+                            MutableArrayRef<Value> sums);
+  FailureOr<Accumulators> emitLoop(ArrayRef<const RowStep *> steps,
+                                   int64_t begin, int64_t end, int64_t lanes,
+                                   int64_t unroll, const Accumulators &init);
+  LogicalResult emitColumns(ArrayRef<const RowStep *> steps, Position &position,
+                            MutableArrayRef<Value> accumulators);
+
+  FailureOr<Value> elementOf(Value tensor, AffineMap map, Position &position);
+  FailureOr<Value> evaluate(const RowStep &step, Position &position);
+  LogicalResult cloneBody(const RowStep &step, Position &position,
+                          IRMapping &mapping);
+  void cloneElementwise(Operation &op, int64_t lanes, IRMapping &mapping);
+  void cloneConstant(Value value, IRMapping &mapping);
+  FailureOr<Value> loadFromTable(Operation &extract, Position &position,
+                                 IRMapping &mapping);
+  Value load(Value memory, Value row, Value column, int64_t lanes);
+  void store(Value element, Value memory, Position &position);
+
+  Value broadcast(Value element, int64_t lanes);
+  Value columnIndices(Position &position);
+  Value neutral(const RowStep &reduction, int64_t lanes);
+  Value combine(const RowStep &reduction, Value element, Value accumulator);
+  Value foldLanes(const RowStep &reduction, Value vector);
+  Value constantIndex(int64_t value);
+
+  const RowProgram &program;
+  OpBuilder &builder;
+  func::FuncOp function;
+  Location loc = builder.getUnknownLoc();
+  Value row, zero;
+  unsigned currentLevel = 0;
+  /// Memory of every argument, result and stored map.
+  DenseMap<Value, Value> memory;
+  /// Outputs in order; a tensor may leave the kernel twice.
+  SmallVector<std::pair<Value, Value>> outputs;
+  /// Values of the row that are known: scalar steps and reductions.
+  DenseMap<Value, Value> rowValues;
+};
+
+} // namespace mlir::gpt2c
+
+#endif // GPT2_COMPILER_CODEGEN_CPU_ROWEMITTER_H
