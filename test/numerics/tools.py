@@ -75,10 +75,13 @@ class Tools:
             raise SystemExit(f"FAILED: exit status {done.returncode}")
         return done.stdout
 
+    def plan_path(self, model, mode, *flags):
+        name = "-".join([Path(model).name, mode,
+                         *(f.strip("-") for f in flags)])
+        return self.work / (name.replace("=", "_") + ".plan")
+
     def compile(self, model, mode, *flags):
-        plan = self.work / "-".join(
-            [Path(model).name, mode, *(f.strip("-") for f in flags)])
-        plan = plan.with_name(plan.name.replace("=", "_") + ".plan")
+        plan = self.plan_path(model, mode, *flags)
         self.run("gpt2c", model, "-o", plan, f"--mode={mode}", *flags)
         return plan
 
