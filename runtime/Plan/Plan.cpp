@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Plan/Plan.h"
+#include "runtime/Plan/Validator.h"
 
 using namespace gpt2rt;
 
@@ -30,6 +31,7 @@ Result<Plan> Plan::parse(std::span<const std::byte> file) {
   GPT2_ASSIGN_OR_RETURN(result.plan,
                         verifyFlatbuffer(file.subspan(frame.flatbufferOffset,
                                                       frame.flatbufferSize)));
+  GPT2_RETURN_IF_ERROR(validatePlan(*result.plan, result.payloads));
   return result;
 }
 

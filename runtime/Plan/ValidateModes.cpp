@@ -1,0 +1,144 @@
+//===- ValidateModes.cpp - What a mode promises ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine finds programs and state slots by name and copies whole slots, so
+// their element counts and types are part of the contract.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/Plan/Validator.h"
+#include "runtime/Support/DType.h"
+
+#include <unordered_map>
+
+using namespace gpt2rt;
+using namespace gpt2rt::detail;
+
+namespace {
+
+using Names = std::unordered_map<std::string_view, uint32_t>;
+
+class Modes {
+public:
+  explicit Modes(const fb::Plan &plan) : plan(plan) {}
+
+  Status run() {
+    GPT2_RETURN_IF_ERROR(indexPrograms());
+    indexState();
+    GPT2_RETURN_IF_ERROR(require("init", fb::Role::Init).status());
+    return plan.mode() == fb::Mode::Generate ? checkGenerate() : checkEval();
+  }
+
+private:
+  Status indexPrograms() {
+    for (uint32_t i = 0; i < plan.programs()->size(); ++i) {
+      std::string_view name = plan.programs()->Get(i)->name()->string_view();
+      if (!programs.emplace(name, i).second)
+        return Where("programs", i)
+            .bad("name", quote(name), "another program has that name");
+    }
+    return Status::okStatus();
+  }
+
+  void indexState() {
+    for (uint32_t i = 0; i < plan.buffers()->size(); ++i) {
+      const fb::Buffer &buffer = *plan.buffers()->Get(i);
+      if (buffer.program() == -1 && buffer.view_of() == -1 &&
+          plan.arenas()->Get(buffer.arena())->kind() == fb::ArenaKind::State)
+        state.emplace(buffer.name()->string_view(), i);
+    }
+  }
+
+  Result<const fb::Program *> require(const std::string &name,
+                                      fb::Role role) const {
+    auto found = programs.find(name);
+    if (found == programs.end())
+      return dataLoss("the plan has no program '", name, "', which ",
+                      fb::EnumNameMode(plan.mode()), " plans need");
+    const fb::Program *program = plan.programs()->Get(found->second);
+    if (program->role() != role)
+      return Where("programs", found->second)
+          .bad("role", fb::EnumNameRole(program->role()), "program '", name,
+               "' must have ", fb::EnumNameRole(role));
+    return program;
+  }
+
+  Status requireState(const char *name, fb::DType type,
+                      uint64_t elements) const {
+    auto found = state.find(name);
+    if (found == state.end())
+      return dataLoss("the plan has no state slot '", name, "', which ",
+                      fb::EnumNameMode(plan.mode()), " plans need");
+    const fb::Buffer &buffer = *plan.buffers()->Get(found->second);
+    uint64_t count =
+        buffer.bytes() / sizeOf(static_cast<DType>(buffer.dtype()));
+    if (buffer.dtype() != type || count != elements)
+      return dataLoss("buffers[", found->second, "] (state slot '", name,
+                      "') has ", count, " values of ",
+                      fb::EnumNameDType(buffer.dtype()), ", but ",
+                      fb::EnumNameMode(plan.mode()), " plans need ", elements,
+                      " of ", fb::EnumNameDType(type));
+    return Status::okStatus();
+  }
+
+  Status checkGenerate() const {
+    GPT2_ASSIGN_OR_RETURN(const fb::Program *prefill,
+                          require("prefill", fb::Role::Prefill));
+    uint64_t chunk = prefill->tokens(), batch = plan.batch();
+    if (prefill->batch() != 1 || chunk == 0 ||
+        chunk > plan.model()->positions())
+      return dataLoss("program 'prefill' has batch ", prefill->batch(),
+                      " and tokens ", chunk,
+                      ", but it must have batch 1 and tokens in [1, ",
+                      plan.model()->positions(), "]");
+    for (const fb::Program *program : *plan.programs())
+      if (program->role() == fb::Role::Decode &&
+          (program->batch() == 0 || program->tokens() != 1 ||
+           program->name()->string_view() !=
+               strCat("decode_b", program->batch())))
+        return dataLoss("program ", quote(program->name()->string_view()),
+                        " has batch ", program->batch(), " and tokens ",
+                        program->tokens(),
+                        ", but decode programs are named decode_bBATCH and "
+                        "have tokens 1");
+    GPT2_RETURN_IF_ERROR(
+        require(strCat("decode_b", batch), fb::Role::Decode).status());
+    constexpr uint64_t words = 8; // sizeof(SamplingParams) / 4
+    struct {
+      const char *name;
+      uint64_t elements;
+    } slots[] = {
+        {"tokens", batch}, {"positions", batch}, {"sampling", words * batch},
+        {"prompt", chunk}, {"start", 1},         {"count", 1},
+        {"slot", 1}};
+    for (auto [name, elements] : slots)
+      GPT2_RETURN_IF_ERROR(requireState(name, fb::DType::I32, elements));
+    return requireState("logits", fb::DType::F32,
+                        batch * plan.model()->padded_vocab());
+  }
+
+  Status checkEval() const {
+    GPT2_ASSIGN_OR_RETURN(const fb::Program *eval,
+                          require("eval", fb::Role::Eval));
+    if (eval->batch() == 0 || eval->tokens() == 0 ||
+        eval->tokens() > plan.model()->positions())
+      return dataLoss("program 'eval' has batch ", eval->batch(),
+                      " and tokens ", eval->tokens(),
+                      ", but batch must be 1 or more and tokens in [1, ",
+                      plan.model()->positions(), "]");
+    uint64_t rows = uint64_t(eval->batch()) * eval->tokens();
+    GPT2_RETURN_IF_ERROR(requireState("eval_tokens", fb::DType::I32, rows));
+    GPT2_RETURN_IF_ERROR(requireState("targets", fb::DType::I32, rows));
+    GPT2_RETURN_IF_ERROR(requireState("losses", fb::DType::F32, rows));
+    return requireState("logits", fb::DType::F32,
+                        rows * plan.model()->padded_vocab());
+  }
+
+  const fb::Plan &plan;
+  Names programs; // name -> index
+  Names state;
+};
+
+} // namespace
+
+Status detail::validateModes(const fb::Plan &plan) { return Modes(plan).run(); }
