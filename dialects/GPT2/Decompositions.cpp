@@ -1,0 +1,257 @@
+// DecomposeOpInterface of every op that has one: the definition of its
+// arithmetic, in the normal form of docs/architecture.md.
+// SPDX-License-Identifier: Apache-2.0
+#include "dialects/GPT2/Activations.h"
+#include "dialects/GPT2/GPT2Ops.h"
+#include "dialects/GPT2/RowBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::gpt2;
+
+static int64_t columnsOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getDimSize(1);
+}
+
+/// The integer `value` (i32 or index) as an index in [0, size).
+static Value clampIndex(OpBuilder &builder, Location loc, Value value,
+                        int64_t size) {
+  Type index = builder.getIndexType();
+  if (value.getType() != index)
+    value = arith::IndexCastOp::create(builder, loc, index, value);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value last = arith::ConstantIndexOp::create(builder, loc, size - 1);
+  value = arith::MaxSIOp::create(builder, loc, value, zero);
+  return arith::MinSIOp::create(builder, loc, value, last);
+}
+
+/// The element of `table` at row `row` and the current column.
+static Value gather(OpBuilder &builder, Location loc, Value table, Value row) {
+  Value column = linalg::IndexOp::create(builder, loc, 1);
+  return tensor::ExtractOp::create(builder, loc, table,
+                                   ValueRange{row, column});
+}
+
+//===----------------------------------------------------------------------===//
+// embed
+//===----------------------------------------------------------------------===//
+
+// One sequence: starts is a scalar, and row t adds its index. One token a
+// sequence: starts is a row vector. No starts: rows count from 0 in every
+// sequence.
+OperandForm EmbedOp::getOperandForm(unsigned operand) {
+  if (operand == 0)
+    return OperandForm::Row;
+  if (operand < 3)
+    return OperandForm::Table;
+  return getBatch() == 1 ? OperandForm::Scalar : OperandForm::Row;
+}
+
+/// Where the current row stands; `start` is its element of starts, if any.
+static Value buildPosition(OpBuilder &builder, Location loc, Value start,
+                           int64_t batch, int64_t tokens) {
+  Type index = builder.getIndexType();
+  if (start)
+    start = arith::IndexCastOp::create(builder, loc, index, start);
+  if (tokens == 1)
+    return start ? start : arith::ConstantIndexOp::create(builder, loc, 0);
+  Value row = linalg::IndexOp::create(builder, loc, 0);
+  if (batch != 1) {
+    Value size = arith::ConstantIndexOp::create(builder, loc, tokens);
+    row = arith::RemSIOp::create(builder, loc, row, size);
+  }
+  return start ? arith::AddIOp::create(builder, loc, start, row) : row;
+}
+
+SmallVector<Value> EmbedOp::decompose(OpBuilder &builder, Location loc,
+                                      ValueRange operands, Value rows) {
+  Value wte = operands[1], wpe = operands[2];
+  SmallVector<Value> inputs = {operands[0]};
+  if (getStarts())
+    inputs.push_back(operands[3]);
+  auto rowsOf = [](Value table) {
+    return cast<RankedTensorType>(table.getType()).getDimSize(0);
+  };
+  auto body = [&](OpBuilder &b, Location loc, ValueRange in) -> Value {
+    Value token = clampIndex(b, loc, in[0], rowsOf(wte));
+    Value position =
+        buildPosition(b, loc, in.size() == 2 ? in[1] : Value(), getBatch(),
+                      getTokens().getType().getDimSize(0) / getBatch());
+    position = clampIndex(b, loc, position, rowsOf(wpe));
+    return arith::AddFOp::create(b, loc,
+                                 widen(b, loc, gather(b, loc, wte, token)),
+                                 widen(b, loc, gather(b, loc, wpe, position)));
+  };
+  return {RowBuilder(builder, loc, rows)
+              .map(getElementTypeOrSelf(getResult()), columnsOf(getResult()),
+                   inputs, body)};
+}
+
+//===----------------------------------------------------------------------===//
+// layer_norm
+//===----------------------------------------------------------------------===//
+
+OperandForm LayerNormOp::getOperandForm(unsigned operand) {
+  return operand == 0 ? OperandForm::Row : OperandForm::Column;
+}
+
+SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder, Location loc,
+                                          ValueRange operands, Value rows) {
+  Value x = operands[0], gamma = operands[1], beta = operands[2];
+  RowBuilder row(builder, loc, rows);
+  Type f32 = builder.getF32Type();
+  Value length = row.constant(columnsOf(x));
+  Value epsilon = row.constant(getEpsilon().convertToDouble());
+
+  Value total =
+      row.sum(x, [](OpBuilder &, Location, ValueRange in) { return in[0]; });
+  Value mean = row.map(f32, 1, total,
+                       [&](OpBuilder &b, Location loc, ValueRange in) -> Value {
+                         return arith::DivFOp::create(b, loc, in[0], length);
+                       });
+  Value squares = row.sum(
+      {x, mean}, [](OpBuilder &b, Location loc, ValueRange in) -> Value {
+        Value centered = arith::SubFOp::create(b, loc, in[0], in[1]);
+        return arith::MulFOp::create(b, loc, centered, centered);
+      });
+  Value rstd = row.map(
+      f32, 1, squares, [&](OpBuilder &b, Location loc, ValueRange in) -> Value {
+        Value variance = arith::DivFOp::create(b, loc, in[0], length);
+        variance = arith::AddFOp::create(b, loc, variance, epsilon);
+        return math::RsqrtOp::create(b, loc, variance);
+      });
+  Value y = row.map(getElementTypeOrSelf(getY()), columnsOf(x),
+                    {x, mean, rstd, gamma, beta},
+                    [](OpBuilder &b, Location loc, ValueRange in) -> Value {
+                      Value value = arith::SubFOp::create(b, loc, in[0], in[1]);
+                      value = arith::MulFOp::create(b, loc, value, in[2]);
+                      value = arith::MulFOp::create(b, loc, value, in[3]);
+                      return arith::AddFOp::create(b, loc, value, in[4]);
+                    });
+  return {y, mean, rstd};
+}
+
+//===----------------------------------------------------------------------===//
+// activation, add, cast
+//===----------------------------------------------------------------------===//
+
+OperandForm ActivationOp::getOperandForm(unsigned) { return OperandForm::Row; }
+
+SmallVector<Value> ActivationOp::decompose(OpBuilder &builder, Location loc,
+                                           ValueRange operands, Value rows) {
+  return {RowBuilder(builder, loc, rows)
+              .map(getElementTypeOrSelf(getResult()), columnsOf(getX()),
+                   operands, [&](OpBuilder &b, Location loc, ValueRange in) {
+                     return buildActivation(b, loc, getKind(), in[0]);
+                   })};
+}
+
+OperandForm AddOp::getOperandForm(unsigned) { return OperandForm::Row; }
+
+SmallVector<Value> AddOp::decompose(OpBuilder &builder, Location loc,
+                                    ValueRange operands, Value rows) {
+  return {RowBuilder(builder, loc, rows)
+              .map(getElementTypeOrSelf(getResult()), columnsOf(getLhs()),
+                   operands,
+                   [](OpBuilder &b, Location loc, ValueRange in) -> Value {
+                     return arith::AddFOp::create(b, loc, in[0], in[1]);
+                   })};
+}
+
+OperandForm CastOp::getOperandForm(unsigned) { return OperandForm::Row; }
+
+SmallVector<Value> CastOp::decompose(OpBuilder &builder, Location loc,
+                                     ValueRange operands, Value rows) {
+  return {RowBuilder(builder, loc, rows)
+              .map(getElementTypeOrSelf(getResult()), columnsOf(getX()),
+                   operands,
+                   [](OpBuilder &, Location, ValueRange in) { return in[0]; })};
+}
+
+//===----------------------------------------------------------------------===//
+// select_row
+//===----------------------------------------------------------------------===//
+
+OperandForm SelectRowOp::getOperandForm(unsigned operand) {
+  return operand == 0 ? OperandForm::Table : OperandForm::Scalar;
+}
+
+SmallVector<Value> SelectRowOp::decompose(OpBuilder &builder, Location loc,
+                                          ValueRange operands, Value rows) {
+  Value x = operands[0];
+  auto body = [&](OpBuilder &b, Location loc, ValueRange in) -> Value {
+    Value one = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(1));
+    Value last = arith::SubIOp::create(b, loc, in[0], one);
+    Value row = clampIndex(b, loc, last, getX().getType().getDimSize(0));
+    return widen(b, loc, gather(b, loc, x, row));
+  };
+  return {RowBuilder(builder, loc, rows)
+              .map(getElementTypeOrSelf(getResult()), columnsOf(x), operands[1],
+                   body)};
+}
+
+//===----------------------------------------------------------------------===//
+// cross_entropy
+//===----------------------------------------------------------------------===//
+
+OperandForm CrossEntropyOp::getOperandForm(unsigned) {
+  return OperandForm::Row;
+}
+
+/// `value` in the columns that are words, `padding` in the others.
+static Value maskPadding(OpBuilder &b, Location loc, Value value, Value padding,
+                         int64_t vocab) {
+  Value column = linalg::IndexOp::create(b, loc, 1);
+  Value size = arith::ConstantIndexOp::create(b, loc, vocab);
+  Value isWord =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, column, size);
+  return arith::SelectOp::create(b, loc, isWord, value, padding);
+}
+
+SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder, Location loc,
+                                             ValueRange operands, Value rows) {
+  Value logits = operands[0], targets = operands[1];
+  int64_t vocab = getVocab();
+  RowBuilder row(builder, loc, rows);
+  Value zero = row.constant(0.0);
+  Value lowest = row.constant(-std::numeric_limits<double>::infinity());
+
+  Value top = row.max(logits, [&](OpBuilder &b, Location loc, ValueRange in) {
+    return maskPadding(b, loc, in[0], lowest, vocab);
+  });
+  Value total =
+      row.sum({logits, top}, [&](OpBuilder &b, Location loc, ValueRange in) {
+        Value shifted = arith::SubFOp::create(b, loc, in[0], in[1]);
+        return maskPadding(b, loc, math::ExpOp::create(b, loc, shifted), zero,
+                           vocab);
+      });
+  // One column matches at most, so this sum is exact.
+  Value label =
+      row.sum({logits, targets},
+              [&](OpBuilder &b, Location loc, ValueRange in) -> Value {
+                Value column = linalg::IndexOp::create(b, loc, 1);
+                Value target =
+                    arith::IndexCastOp::create(b, loc, b.getIndexType(), in[1]);
+                Value match = arith::CmpIOp::create(
+                    b, loc, arith::CmpIPredicate::eq, column, target);
+                return arith::SelectOp::create(b, loc, match, in[0], zero);
+              });
+  Value losses =
+      row.map(builder.getF32Type(), 1, {total, top, label, targets},
+              [&](OpBuilder &b, Location loc, ValueRange in) -> Value {
+                Value loss = math::LogOp::create(b, loc, in[0]);
+                loss = arith::AddFOp::create(b, loc, loss, in[1]);
+                loss = arith::SubFOp::create(b, loc, loss, in[2]);
+                // Unsigned, so that -1 is out of range too.
+                Value size = arith::ConstantOp::create(
+                    b, loc, b.getI32IntegerAttr(vocab));
+                Value isScored = arith::CmpIOp::create(
+                    b, loc, arith::CmpIPredicate::ult, in[3], size);
+                return arith::SelectOp::create(b, loc, isScored, loss, zero);
+              });
+  return {losses};
+}

@@ -1,0 +1,31 @@
+// The gpt2 dialect and its attributes.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef GPT2C_DIALECTS_GPT2_GPT2DIALECT_H
+#define GPT2C_DIALECTS_GPT2_GPT2DIALECT_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+
+#include "dialects/GPT2/GPT2Dialect.h.inc"
+
+#include "dialects/GPT2/GPT2Enums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/GPT2/GPT2Attrs.h.inc"
+
+namespace mlir::gpt2 {
+
+// Names of the dialect's discardable attributes (GPT2Dialect.td).
+inline constexpr llvm::StringLiteral programAttrName = "gpt2.program";
+inline constexpr llvm::StringLiteral modelAttrName = "gpt2.model";
+inline constexpr llvm::StringLiteral precisionAttrName = "gpt2.precision";
+
+/// What the program is, or null where `function` is not one.
+inline ProgramAttr getProgram(Operation *function) {
+  return function->getAttrOfType<ProgramAttr>(programAttrName);
+}
+
+} // namespace mlir::gpt2
+
+#endif // GPT2C_DIALECTS_GPT2_GPT2DIALECT_H

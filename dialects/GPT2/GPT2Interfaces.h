@@ -1,0 +1,30 @@
+// The op interfaces of the gpt2 dialect.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef GPT2C_DIALECTS_GPT2_GPT2INTERFACES_H
+#define GPT2C_DIALECTS_GPT2_GPT2INTERFACES_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace mlir::gpt2 {
+
+/// How `mixed-precision` treats an op: low type, f32, or its widest operand's.
+enum class PrecisionClass { Allow, Deny, Infer };
+
+/// How an operand appears in a decomposition.
+enum class OperandForm {
+  Row,    ///< ?xC or ?x1: one row of it belongs to one row of the kernel
+  Column, ///< 1xC: the same for every row
+  Scalar, ///< 1x1
+  Table   ///< static shape, any of its rows may be read
+};
+
+/// Bytes of all tensors in `types`.
+int64_t sumBytes(TypeRange types);
+
+} // namespace mlir::gpt2
+
+#include "dialects/GPT2/GPT2Interfaces.h.inc"
+
+#endif // GPT2C_DIALECTS_GPT2_GPT2INTERFACES_H

@@ -1,0 +1,71 @@
+// What passes ask of a gpt2 op: precision class, cost and decomposition.
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef GPT2_INTERFACES_TD
+#define GPT2_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
+  let cppNamespace = "::mlir::gpt2";
+  let description = [{
+    How `mixed-precision` treats an op's float operands and results:
+    *allow* computes in the low type, *deny* in f32, *infer* in the widest of
+    its operands' types.
+  }];
+  let methods = [
+    InterfaceMethod<"The op's precision class.",
+      "::mlir::gpt2::PrecisionClass", "getPrecisionClass">,
+    InterfaceMethod<[{
+      Whether the operand is read in whatever type it is stored in (tables,
+      vectors, weights, caches) and so is never cast.
+    }], "bool", "isStorageOperand", (ins "unsigned":$operand), "",
+      [{ return false; }]>,
+    InterfaceMethod<[{
+      Whether the result is f32 whatever the operands are (accumulators and
+      statistics that are not rounded).
+    }], "bool", "isF32Result", (ins "unsigned":$result), "",
+      [{ return false; }]>
+  ];
+}
+
+def CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::mlir::gpt2";
+  let description = [{
+    Work and traffic of one execution, from static shapes. The defaults count
+    every operand and result once.
+  }];
+  let methods = [
+    InterfaceMethod<"Floating-point operations (a multiply-add is two).",
+      "int64_t", "getFlops">,
+    InterfaceMethod<"Bytes read.", "int64_t", "getBytesRead", (ins), "",
+      [{ return ::mlir::gpt2::sumBytes($_op->getOperandTypes()); }]>,
+    InterfaceMethod<"Bytes written.", "int64_t", "getBytesWritten", (ins), "",
+      [{ return ::mlir::gpt2::sumBytes($_op->getResultTypes()); }]>
+  ];
+}
+
+def DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
+  let cppNamespace = "::mlir::gpt2";
+  let description = [{
+    The op as `linalg.generic` ops in the normal form of docs/architecture.md:
+    the one definition of its arithmetic. Rows of a decomposable op do not
+    depend on each other.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      How the operand appears in the normal form: `Row` operands have the row
+      dimension first (`?xC`, `?x1`), `Column` ones are `1xC`, `Scalar` ones
+      `1x1`; a `Table` keeps its static shape and may be read at any row.
+    }], "::mlir::gpt2::OperandForm", "getOperandForm",
+      (ins "unsigned":$operand)>,
+    InterfaceMethod<[{
+      Builds the decomposition over operands in the normal form. `rows` is the
+      row count (index). Returns one value a result, in the normal form.
+    }], "::llvm::SmallVector<::mlir::Value>", "decompose",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::ValueRange":$operands, "::mlir::Value":$rows)>
+  ];
+}
+
+#endif // GPT2_INTERFACES_TD
