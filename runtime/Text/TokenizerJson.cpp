@@ -84,7 +84,7 @@ static Status checkModel(const Json &model, std::string_view what) {
   // Files written before the type was recorded hold BPE only if they have
   // merges.
   std::string type = typeOf(model);
-  if (type != "BPE" && !(type.empty() && member(model, "merges")))
+  if (type != "BPE" && (member(model, "type") || !member(model, "merges")))
     return invalidArgument(what, ": model type ", quote(type),
                            " is not supported, expected 'BPE'");
   if (member(model, "dropout"))
