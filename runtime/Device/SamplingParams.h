@@ -21,9 +21,9 @@
 //     multiplyHigh(u, W_kept). The token is the first index, in vocabulary
 //     order over what is kept, whose running sum exceeds target.
 //
-// `position` is where the drawn token will stand (starts[b] + advance, before
-// it is clamped to the table), so a sequence's draws depend on its seed and its
-// own length only, never on its batch.
+// `position` is where the drawn token will stand, the value that is written to
+// positions[slot+b], so a sequence's draws depend on its seed and its own length
+// only, never on its batch.
 
 #ifndef GPT2_RUNTIME_DEVICE_SAMPLINGPARAMS_H
 #define GPT2_RUNTIME_DEVICE_SAMPLINGPARAMS_H
