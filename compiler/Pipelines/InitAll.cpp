@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/Pipelines/InitAll.h"
 
+#include "compiler/Conversion/Passes.h"
+#include "compiler/Memory/Passes.h"
 #include "dialects/GPT2/GPT2Dialect.h"
 #include "dialects/Plan/PlanDialect.h"
 
@@ -24,4 +26,8 @@ void gpt2c::registerAllDialects(DialectRegistry &registry) {
               memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect>();
 }
 
-void gpt2c::registerAllPasses() { registerTransformsPasses(); }
+void gpt2c::registerAllPasses() {
+  registerTransformsPasses();
+  registerGpt2ConversionPasses();
+  registerGpt2MemoryPasses();
+}

@@ -307,10 +307,14 @@ LogicalResult SampleOp::verify() {
   if (static_cast<int64_t>(getPositionsLimit()) < 1)
     return emitOpError("limit must be positive");
   for (auto [what, slot] : {std::pair("tokens", getTokens()),
-                            std::pair("positions", getPositions())})
-    if (failed(checkShape(*this, what, slot, {slots})) ||
+                            std::pair("positions", getPositions())}) {
+    if (failed(checkShape(*this, what, slot, {-1})) ||
         failed(checkElementType(*this, what, slot, i32)))
       return failure();
+    if (typeOf(slot).getDimSize(0) < batch)
+      return emitOpError() << what << " has " << typeOf(slot).getDimSize(0)
+                           << " slots, fewer than the batch of " << batch;
+  }
   if (failed(checkStarts(*this, getStarts(), batch)) ||
       failed(checkSlot(*this, "count", getCount())))
     return failure();

@@ -1,0 +1,125 @@
+//===- GPT2ToPlan.cpp - Programs over tensors to plan programs --------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "compiler/Conversion/Passes.h"
+#include "compiler/Conversion/ProgramLowering.h"
+
+namespace mlir::gpt2c {
+#define GEN_PASS_DEF_CONVERTGPT2TOPLANPASS
+#include "compiler/Conversion/Passes.h.inc"
+} // namespace mlir::gpt2c
+
+using namespace mlir;
+using namespace mlir::gpt2c;
+
+namespace {
+
+constexpr llvm::StringLiteral initName = "init";
+
+plan::GlobalKind kindOf(gpt2::GlobalKind kind) {
+  switch (kind) {
+  case gpt2::GlobalKind::Parameter:
+    return plan::GlobalKind::Parameter;
+  case gpt2::GlobalKind::Cache:
+    return plan::GlobalKind::Cache;
+  case gpt2::GlobalKind::State:
+    return plan::GlobalKind::State;
+  }
+  llvm_unreachable("unknown global kind");
+}
+
+/// Appends the instruction that fills one parameter.
+void loadParameter(OpBuilder &builder, gpt2::GlobalOp global) {
+  MemRefType type = bufferTypeOf(global.getType());
+  Value dst = plan::GlobalRefOp::create(builder, global.getLoc(), type,
+                                        global.getSymName());
+  SmallVector<int64_t> source = global.getSourceShape();
+  plan::LoadWeightOp::create(builder, global.getLoc(), *global.getNames(), dst,
+                             source[0], source.size() == 2 ? source[1] : 0,
+                             global.getTranspose());
+}
+
+struct ConvertGPT2ToPlan
+    : gpt2c::impl::ConvertGPT2ToPlanPassBase<ConvertGPT2ToPlan> {
+  using ConvertGPT2ToPlanPassBase::ConvertGPT2ToPlanPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
+    for (func::FuncOp function : functions)
+      if (failed(checkProgram(function)))
+        return signalPassFailure();
+    setModuleAttributes(module, functions);
+    convertGlobals(module);
+    KernelTable kernels(module);
+    for (func::FuncOp function : functions) {
+      ProgramLowering lowering(function, kernels, matvecRows);
+      if (failed(lowering.run()))
+        return signalPassFailure();
+      numLaunches += lowering.getCounts().launches;
+      numDirect += lowering.getCounts().directWrites;
+      numCopies += lowering.getCounts().copies;
+    }
+    numKernels += kernels.size();
+  }
+
+private:
+  LogicalResult checkProgram(func::FuncOp function) {
+    if (!gpt2::getProgram(function))
+      return function.emitOpError("has no gpt2.program attribute");
+    if (!llvm::hasSingleElement(function.getBody()))
+      return function.emitOpError("must be one block");
+    if (function.getSymName() == initName)
+      return function.emitOpError()
+             << "'" << initName << "' is the name of the program that loads "
+             << "parameters";
+    return success();
+  }
+
+  void setModuleAttributes(ModuleOp module, ArrayRef<func::FuncOp> functions) {
+    Builder builder(module.getContext());
+    int64_t batch = 1;
+    bool isEval = false;
+    for (func::FuncOp function : functions) {
+      gpt2::ProgramAttr program = gpt2::getProgram(function);
+      batch = std::max(batch, program.getBatch());
+      isEval |= program.getRole() == gpt2::ProgramRole::Eval;
+    }
+    module->setAttr(plan::targetAttrName,
+                    plan::TargetAttr::get(module.getContext(), target));
+    module->setAttr(plan::batchAttrName, builder.getI64IntegerAttr(batch));
+    module->setAttr(plan::modeAttrName,
+                    builder.getStringAttr(isEval ? "eval" : "generate"));
+    auto precision =
+        module->getAttrOfType<StringAttr>(gpt2::precisionAttrName);
+    module->setAttr(plan::precisionAttrName,
+                    precision ? precision : builder.getStringAttr("fp32"));
+    module->removeAttr(gpt2::precisionAttrName);
+    if (Attribute model = module->removeAttr(gpt2::modelAttrName))
+      module->setAttr(plan::modelAttrName, model);
+  }
+
+  /// Replaces gpt2 globals by plan globals and makes the `init` program.
+  void convertGlobals(ModuleOp module) {
+    OpBuilder builder(module.getContext());
+    auto globals = llvm::to_vector(module.getOps<gpt2::GlobalOp>());
+    builder.setInsertionPointToStart(module.getBody());
+    for (gpt2::GlobalOp global : globals)
+      plan::GlobalOp::create(builder, global.getLoc(), kindOf(global.getKind()),
+                             global.getSymName(),
+                             bufferTypeOf(global.getType()),
+                             global.getNamesAttr(), global.getTranspose(),
+                             /*offset=*/IntegerAttr());
+    auto init = plan::ProgramOp::create(builder, module.getLoc(),
+                                        plan::Role::Init, initName, /*batch=*/1,
+                                        /*tokens=*/1, /*count=*/"");
+    builder.setInsertionPointToStart(&init.getBody().front());
+    for (gpt2::GlobalOp global : globals) {
+      if (global.getKind() == gpt2::GlobalKind::Parameter)
+        loadParameter(builder, global);
+      global.erase();
+    }
+  }
+};
+
+} // namespace

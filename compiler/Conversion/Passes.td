@@ -1,0 +1,52 @@
+//===- Passes.td - From the gpt2 dialect to the plan dialect -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#ifndef GPT2_COMPILER_CONVERSION_PASSES_TD
+#define GPT2_COMPILER_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertGPT2ToPlanPass : Pass<"convert-gpt2-to-plan", "::mlir::ModuleOp"> {
+  let summary = "Turn programs over tensors into plan programs over buffers";
+  let description = [{
+    Every `func.func` with a `gpt2.program` attribute becomes a `plan.program`,
+    and a program `init` loads the parameters. Fused row regions and single
+    decomposable ops become `plan.kernel`s, shared where they are equal up to
+    the row count; `gpt2.linear` becomes `plan.matmul`, or a matvec kernel where
+    its rows are few enough. A value that is written to a global is computed
+    straight into it unless the global's old value is still needed. Results
+    that nothing uses are not stored.
+  }];
+  let options = [
+    Option<"target", "target", "::mlir::plan::Target",
+           /*default=*/"::mlir::plan::Target::CPU", "Machine of the plan", [{
+      ::llvm::cl::values(
+        clEnumValN(::mlir::plan::Target::CPU, "cpu", "x86-64"),
+        clEnumValN(::mlir::plan::Target::CUDA, "cuda", "NVIDIA GPUs"))
+    }]>,
+    Option<"matvecRows", "matvec-rows", "int64_t", /*default=*/"0",
+           "Linears of at most this many rows become matvec kernels">
+  ];
+  let statistics = [
+    Statistic<"numKernels", "kernels", "Kernels after sharing">,
+    Statistic<"numLaunches", "launches", "Launches of kernels">,
+    Statistic<"numDirect", "direct-writes",
+              "Values computed straight into a global">,
+    Statistic<"numCopies", "copies", "Copies that could not be avoided">
+  ];
+  let dependentDialects = ["::mlir::plan::PlanDialect"];
+}
+
+def AssignCpuWorkspacesPass
+    : Pass<"assign-cpu-workspaces", "::mlir::plan::ProgramOp"> {
+  let summary = "Give CPU instructions the scratch memory that they work in";
+  let description = [{
+    Matmuls that oneDNN runs and attention get a workspace each, as large as
+    `runtime/Plan/CpuWorkspace.h` says; the executor lives within it.
+  }];
+  let statistics = [
+    Statistic<"numWorkspaces", "workspaces", "Instructions with a workspace">
+  ];
+}
+
+#endif // GPT2_COMPILER_CONVERSION_PASSES_TD

@@ -1,0 +1,279 @@
+//===- ProgramLowering.cpp - One program, tensors to buffers ----------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "compiler/Conversion/ProgramLowering.h"
+
+#include "dialects/GPT2/Decompose.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::gpt2c;
+
+MemRefType mlir::gpt2c::bufferTypeOf(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  return MemRefType::get(type.getShape(), type.getElementType());
+}
+
+static plan::Role roleOf(gpt2::ProgramRole role) {
+  switch (role) {
+  case gpt2::ProgramRole::Prefill:
+    return plan::Role::Prefill;
+  case gpt2::ProgramRole::Decode:
+    return plan::Role::Decode;
+  case gpt2::ProgramRole::Eval:
+    return plan::Role::Eval;
+  }
+  llvm_unreachable("unknown program role");
+}
+
+/// The global that a buffer belongs to, empty for an alloc.
+static StringRef globalOf(Value buffer) {
+  auto ref = buffer.getDefiningOp<plan::GlobalRefOp>();
+  return ref ? ref.getGlobal() : StringRef();
+}
+
+ProgramLowering::ProgramLowering(func::FuncOp function, KernelTable &kernels,
+                                 int64_t matvecRows)
+    : function(function), info(gpt2::getProgram(function)), kernels(kernels),
+      matvecRows(matvecRows), builder(function.getContext()) {}
+
+LogicalResult ProgramLowering::run() {
+  StringAttr name = function.getSymNameAttr();
+  builder.setInsertionPoint(function);
+  auto program = plan::ProgramOp::create(
+      builder, function.getLoc(), roleOf(info.getRole()), name,
+      info.getBatch(), info.getTokens(),
+      info.getCount() ? info.getCount().getValue() : StringRef());
+  builder.setInsertionPointToStart(&program.getBody().front());
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (failed(lower(&op)))
+      return failure();
+  function.erase();
+  return success();
+}
+
+LogicalResult ProgramLowering::lower(Operation *op) {
+  if (!isa<gpt2::WriteOp>(op) && op->use_empty())
+    return success();
+  if (gpt2::isRowKernel(op)) {
+    lowerRowKernel(op);
+    return success();
+  }
+  if (gpt2::isMatvecKernel(op) &&
+      (isa<gpt2::FusedOp>(op) || gpt2::getRowCount(op) <= matvecRows)) {
+    lowerMatvec(op);
+    return success();
+  }
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](gpt2::ReadOp read) {
+        buffers[read.getResult()] =
+            globalRef(read.getLoc(), read.getGlobal(),
+                      bufferTypeOf(read.getResult().getType()));
+        return success();
+      })
+      .Case([&](gpt2::WriteOp write) { return lowerWrite(write); })
+      .Case([&](gpt2::LinearOp linear) {
+        lowerLinear(linear);
+        return success();
+      })
+      .Case([&](gpt2::AttentionOp attention) {
+        lowerAttention(attention);
+        return success();
+      })
+      .Case([&](gpt2::CacheAppendOp append) {
+        lowerCacheAppend(append);
+        return success();
+      })
+      .Case([&](gpt2::SampleOp sample) {
+        lowerSample(sample);
+        return success();
+      })
+      .Default([](Operation *other) {
+        return other->emitOpError("has no lowering to the plan dialect");
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// Ends a kernel's block with a yield of what it computes.
+static void finishBlock(Location loc, const gpt2::RowBlock &block,
+                        Region &region) {
+  OpBuilder builder = OpBuilder::atBlockEnd(&region.front());
+  plan::YieldOp::create(builder, loc, block.yields);
+}
+
+void ProgramLowering::launch(Operation *op, plan::KernelOp kernel,
+                             ArrayRef<Value> ins, ArrayRef<OpResult> outputs) {
+  SmallVector<Value> inBuffers = llvm::map_to_vector(
+      ins, [&](Value value) { return bufferOf(value); });
+  SmallVector<Value> outBuffers = llvm::map_to_vector(
+      outputs, [&](OpResult result) { return createDestination(result); });
+  int64_t rows = gpt2::getRowCount(op);
+  auto launch = plan::LaunchOp::create(
+      builder, op->getLoc(), kernel.getSymName(), rows, inBuffers, outBuffers,
+      /*updates=*/DenseI32ArrayAttr(), /*scalars=*/DenseI32ArrayAttr(),
+      /*grid=*/DenseI32ArrayAttr(), /*dynamic_rows=*/false,
+      /*programmatic=*/false);
+  launch.setDynamicRows(followsCount(rows));
+  ++counts.launches;
+}
+
+void ProgramLowering::lowerRowKernel(Operation *op) {
+  plan::KernelOp kernel =
+      kernels.create(op->getLoc(), plan::KernelOp::rowKind,
+                     builder.getDictionaryAttr({}));
+  OpBuilder kernelBuilder(builder.getContext());
+  gpt2::RowBlock block =
+      gpt2::outlineRowKernel(op, kernelBuilder, kernel.getBody());
+  finishBlock(op->getLoc(), block, kernel.getBody());
+  kernel = kernels.intern(kernel, kernelNameHint(op));
+  launch(op, kernel, block.inputs, block.outputs);
+}
+
+void ProgramLowering::lowerMatvec(Operation *op) {
+  plan::KernelOp kernel =
+      kernels.create(op->getLoc(), plan::KernelOp::matvecKind,
+                     builder.getDictionaryAttr({}));
+  OpBuilder kernelBuilder(builder.getContext());
+  gpt2::MatvecKernel parts = gpt2::outlineMatvecKernel(
+      op, kernelBuilder, kernel.getBody(), kernel.getEpilogue());
+  finishBlock(op->getLoc(), parts.prologue, kernel.getBody());
+  finishBlock(op->getLoc(), parts.epilogue, kernel.getEpilogue());
+  kernel.setConfigAttr(builder.getDictionaryAttr(builder.getNamedAttr(
+      "weight", TypeAttr::get(parts.weight.getType()))));
+  kernel = kernels.intern(kernel, kernelNameHint(op));
+  SmallVector<Value> ins = parts.prologue.inputs;
+  ins.push_back(parts.weight);
+  llvm::append_range(ins, parts.epilogue.inputs);
+  launch(op, kernel, ins, parts.epilogue.outputs);
+}
+
+//===----------------------------------------------------------------------===//
+// Library calls and instructions
+//===----------------------------------------------------------------------===//
+
+void ProgramLowering::lowerLinear(gpt2::LinearOp op) {
+  Value bias = bufferOf(op.getBias());
+  Value out = createDestination(op->getResult(0));
+  plan::MatmulOp::create(builder, op.getLoc(), bufferOf(op.getX()),
+                         bufferOf(op.getWeight()), bias, out,
+                         /*workspace=*/Value(),
+                         followsCount(gpt2::getRowCount(op)));
+}
+
+void ProgramLowering::lowerAttention(gpt2::AttentionOp op) {
+  Value out = createDestination(op->getResult(0));
+  plan::AttentionOp::create(
+      builder, op.getLoc(), bufferOf(op.getQkv()), bufferOf(op.getK()),
+      bufferOf(op.getV()), bufferOf(op.getStarts()), bufferOf(op.getSlot()),
+      out, /*workspace=*/Value(), op.getBatch(), op.getTokens(), op.getHeads(),
+      op.getScale(), followsCount(gpt2::getRowCount(op)));
+}
+
+void ProgramLowering::lowerCacheAppend(gpt2::CacheAppendOp op) {
+  Value k = takeOver(op->getResult(0), op.getKMutable());
+  Value v = takeOver(op->getResult(1), op.getVMutable());
+  plan::CacheAppendOp::create(
+      builder, op.getLoc(), bufferOf(op.getQkv()), k, v,
+      bufferOf(op.getStarts()), bufferOf(op.getCount()),
+      bufferOf(op.getSlot()), op.getBatch(), op.getTokens(), op.getHeads());
+}
+
+void ProgramLowering::lowerSample(gpt2::SampleOp op) {
+  Value tokens = takeOver(op->getResult(0), op.getTokensMutable());
+  Value positions = takeOver(op->getResult(1), op.getPositionsMutable());
+  plan::SampleOp::create(
+      builder, op.getLoc(), bufferOf(op.getLogits()),
+      bufferOf(op.getSampling()), bufferOf(op.getStarts()),
+      bufferOf(op.getCount()), bufferOf(op.getSlot()), tokens, positions,
+      /*workspace=*/Value(), op.getVocab(), op.getPositionsLimit());
+}
+
+LogicalResult ProgramLowering::lowerWrite(gpt2::WriteOp op) {
+  Value value = bufferOf(op.getValue());
+  Value global = globalRef(op.getLoc(), op.getGlobal(),
+                           bufferTypeOf(op.getValue().getType()));
+  if (value == global)
+    return success();
+  if (isReadFrom(op.getGlobal(), op))
+    return op.emitOpError() << "comes before the last use of the old value of @"
+                            << op.getGlobal();
+  copy(op.getLoc(), value, global);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+Value ProgramLowering::alloc(Location loc, Type tensor) {
+  return plan::AllocOp::create(builder, loc, bufferTypeOf(tensor),
+                               plan::AllocKind::Activation, IntegerAttr(),
+                               IntegerAttr(), IntegerAttr());
+}
+
+Value ProgramLowering::globalRef(Location loc, StringRef global,
+                                 MemRefType type) {
+  Value &ref = globalRefs[{global, type}];
+  if (!ref)
+    ref = plan::GlobalRefOp::create(builder, loc, type, global);
+  return ref;
+}
+
+void ProgramLowering::copy(Location loc, Value from, Value to) {
+  plan::CopyOp::create(builder, loc, from, to);
+  ++counts.copies;
+}
+
+Value ProgramLowering::createDestination(OpResult result) {
+  Location loc = result.getLoc();
+  Value &buffer = buffers[result];
+  if (gpt2::WriteOp write = findDirectWrite(result)) {
+    buffer = globalRef(loc, write.getGlobal(), bufferTypeOf(result.getType()));
+    ++counts.directWrites;
+  } else {
+    buffer = alloc(loc, result.getType());
+  }
+  return buffer;
+}
+
+Value ProgramLowering::takeOver(OpResult result, OpOperand &operand) {
+  Operation *op = result.getOwner();
+  Value old = bufferOf(operand.get());
+  bool usedLater = llvm::any_of(
+      operand.get().getUsers(),
+      [&](Operation *user) { return op->isBeforeInBlock(user); });
+  StringRef global = globalOf(old);
+  bool staysInGlobal = llvm::any_of(result.getUsers(), [&](Operation *user) {
+    auto write = dyn_cast<gpt2::WriteOp>(user);
+    return write && write.getGlobal() == global;
+  });
+  if (!usedLater && (global.empty() || staysInGlobal))
+    return buffers[result] = old;
+  Value fresh = alloc(op->getLoc(), result.getType());
+  copy(op->getLoc(), old, fresh);
+  return buffers[result] = fresh;
+}
+
+gpt2::WriteOp ProgramLowering::findDirectWrite(OpResult result) {
+  for (Operation *user : result.getUsers())
+    if (auto write = dyn_cast<gpt2::WriteOp>(user))
+      if (!isReadFrom(write.getGlobal(), result.getOwner()))
+        return write;
+  return {};
+}
+
+bool ProgramLowering::isReadFrom(StringRef global, Operation *from) {
+  for (auto read : function.getBody().getOps<gpt2::ReadOp>())
+    if (read.getGlobal() == global)
+      for (Operation *user : read.getResult().getUsers())
+        if (user == from || from->isBeforeInBlock(user))
+          return true;
+  return false;
+}
+
+bool ProgramLowering::followsCount(int64_t rows) const {
+  return info.getCount() && rows == info.getRows();
+}
