@@ -1,0 +1,222 @@
+//===- BlasLt.cpp - Matrix products through cuBLASLt ----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "runtime/CUDA/BlasLt.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <vector>
+
+using namespace gpt2rt;
+using namespace gpt2rt::cuda;
+
+namespace {
+
+// What cuBLASLt asks of its workspace.
+constexpr uint64_t workspaceAlignment = 256;
+
+Status toStatus(cublasStatus_t result, const char *call,
+                const std::string &what) {
+  if (result == CUBLAS_STATUS_SUCCESS)
+    return Status();
+  return internalError(call, " for ", what, " failed with cuBLAS status ",
+                       static_cast<int>(result));
+}
+
+#define GPT2_CUBLAS(FUNCTION, WHAT, ...)                                       \
+  GPT2_RETURN_IF_ERROR(                                                        \
+      toStatus(library.table.FUNCTION(__VA_ARGS__), #FUNCTION, (WHAT)))
+
+void *openLibrary() {
+  std::vector<std::string> folders = {""};
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char *home = std::getenv(variable)) {
+      folders.push_back(strCat(home, "/lib64/"));
+      folders.push_back(strCat(home, "/lib/"));
+    }
+  folders.push_back("/usr/local/cuda/lib64/");
+  folders.push_back("/usr/local/cuda/lib/");
+  for (const std::string &folder : folders)
+    for (const char *file : {"libcublasLt.so.13", "libcublasLt.so.12"})
+      if (void *library =
+              dlopen((folder + file).c_str(), RTLD_LAZY | RTLD_LOCAL))
+        return library;
+  return nullptr;
+}
+
+cudaDataType_t dataType(DType type) {
+  switch (type) {
+  case DType::F16:
+    return CUDA_R_16F;
+  case DType::BF16:
+    return CUDA_R_16BF;
+  default:
+    return CUDA_R_32F;
+  }
+}
+
+/// Bytes that an address is aligned to, as far as the library cares.
+uint32_t alignmentOf(CUdeviceptr address) {
+  uint64_t lowest = address & (~address + 1);
+  return static_cast<uint32_t>(
+      lowest == 0 || lowest > workspaceAlignment ? workspaceAlignment : lowest);
+}
+
+} // namespace
+
+std::string MatmulShape::text() const {
+  return strCat("matmul [", m, ", ", k, "] x [", n, ", ", k, "] ", name(input),
+                " -> ", name(output));
+}
+
+Result<std::unique_ptr<BlasLt>> BlasLt::create() {
+  void *loaded = openLibrary();
+  if (!loaded)
+    return unavailable("libcublasLt.so.13 (or .12) cannot be loaded: install "
+                       "the CUDA toolkit's cuBLAS or add its folder to "
+                       "LD_LIBRARY_PATH");
+  std::unique_ptr<BlasLt> result(new BlasLt());
+  BlasLt &library = *result;
+#define GPT2_CUBLASLT_BIND(NAME)                                               \
+  library.table.NAME =                                                         \
+      reinterpret_cast<decltype(library.table.NAME)>(dlsym(loaded, #NAME));    \
+  if (!library.table.NAME)                                                     \
+    return unavailable("libcublasLt lacks " #NAME ": update the CUDA toolkit");
+  GPT2_CUBLASLT_FUNCTIONS(GPT2_CUBLASLT_BIND)
+#undef GPT2_CUBLASLT_BIND
+  GPT2_CUBLAS(cublasLtCreate, "the library", &library.handle);
+  return result;
+}
+
+BlasLt::~BlasLt() {
+  if (handle)
+    table.cublasLtDestroy(handle);
+}
+
+Result<std::unique_ptr<MatmulCall>>
+BlasLt::plan(const MatmulShape &shape, const MatmulBuffers &buffers) const {
+  std::unique_ptr<MatmulCall> call(new MatmulCall(*this, buffers));
+  MatmulBuffers &own = call->buffers;
+  uint64_t skipped = (~own.workspace + 1) % workspaceAlignment;
+  if (own.workspaceBytes > skipped) {
+    own.workspace += skipped;
+    own.workspaceBytes -= skipped;
+  } else {
+    own.workspace = own.workspaceBytes = 0;
+  }
+  GPT2_RETURN_IF_ERROR(call->describe(shape));
+  GPT2_ASSIGN_OR_RETURN(bool found, call->choose(shape));
+  if (!found)
+    call.reset();
+  return call;
+}
+
+MatmulCall::MatmulCall(MatmulCall &&other) noexcept
+    : library(other.library), buffers(other.buffers),
+      operation(std::exchange(other.operation, nullptr)),
+      layoutA(std::exchange(other.layoutA, nullptr)),
+      layoutB(std::exchange(other.layoutB, nullptr)),
+      layoutD(std::exchange(other.layoutD, nullptr)),
+      algorithm(other.algorithm) {}
+
+MatmulCall::~MatmulCall() {
+  for (cublasLtMatrixLayout_t layout : {layoutA, layoutB, layoutD})
+    if (layout)
+      library.table.cublasLtMatrixLayoutDestroy(layout);
+  if (operation)
+    library.table.cublasLtMatmulDescDestroy(operation);
+}
+
+// The library thinks in columns: a row-major matrix is its transpose, so it
+// computes D^T[N,M] = op(W)[N,K] * A^T[K,M], and the bias runs along its rows.
+Status MatmulCall::describe(const MatmulShape &shape) {
+  std::string what = shape.text();
+  GPT2_CUBLAS(cublasLtMatmulDescCreate, what, &operation,
+              shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+              CUDA_R_32F);
+  auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto &value) {
+    return toStatus(library.table.cublasLtMatmulDescSetAttribute(
+                        operation, attribute, &value, sizeof(value)),
+                    "cublasLtMatmulDescSetAttribute", what);
+  };
+  int32_t transposed = shape.weightNk ? CUBLAS_OP_T : CUBLAS_OP_N;
+  GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSA, transposed));
+  if (buffers.bias) {
+    uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
+    GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, buffers.bias));
+    int32_t type = dataType(shape.bias);
+    GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type));
+  }
+  uint64_t rowsA = shape.weightNk ? shape.k : shape.n;
+  uint64_t columnsA = shape.weightNk ? shape.n : shape.k;
+  cudaDataType_t input = dataType(shape.input);
+  GPT2_CUBLAS(cublasLtMatrixLayoutCreate, what, &layoutA, input, rowsA,
+              columnsA, static_cast<int64_t>(rowsA));
+  GPT2_CUBLAS(cublasLtMatrixLayoutCreate, what, &layoutB, input, shape.k,
+              shape.m, static_cast<int64_t>(shape.k));
+  GPT2_CUBLAS(cublasLtMatrixLayoutCreate, what, &layoutD,
+              dataType(shape.output), shape.n, shape.m,
+              static_cast<int64_t>(shape.n));
+  return Status();
+}
+
+Result<bool> MatmulCall::choose(const MatmulShape &shape) {
+  std::string what = shape.text();
+  cublasLtMatmulPreference_t preference = nullptr;
+  GPT2_CUBLAS(cublasLtMatmulPreferenceCreate, what, &preference);
+  auto destroy = [this](cublasLtMatmulPreferenceOpaque_t *p) {
+    library.table.cublasLtMatmulPreferenceDestroy(p);
+  };
+  std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, decltype(destroy)> owner(
+      preference, destroy);
+  auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute,
+                 const auto &value) {
+    return toStatus(library.table.cublasLtMatmulPreferenceSetAttribute(
+                        preference, attribute, &value, sizeof(value)),
+                    "cublasLtMatmulPreferenceSetAttribute", what);
+  };
+  GPT2_RETURN_IF_ERROR(
+      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, buffers.workspaceBytes));
+  // Partial sums of a split k stay in fp32: one rounding, at the end.
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  GPT2_RETURN_IF_ERROR(
+      set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions));
+  uint32_t alignA = alignmentOf(buffers.weight),
+           alignB = alignmentOf(buffers.a), alignD = alignmentOf(buffers.d);
+  GPT2_RETURN_IF_ERROR(
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignA));
+  GPT2_RETURN_IF_ERROR(
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignB));
+  GPT2_RETURN_IF_ERROR(
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignD));
+  GPT2_RETURN_IF_ERROR(
+      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignD));
+  cublasLtMatmulHeuristicResult_t answer = {};
+  int found = 0;
+  cublasStatus_t result = library.table.cublasLtMatmulAlgoGetHeuristic(
+      library.handle, operation, layoutA, layoutB, layoutD, layoutD, preference,
+      1, &answer, &found);
+  // Both codes say that there is no kernel for these types.
+  if (result == CUBLAS_STATUS_NOT_SUPPORTED ||
+      result == CUBLAS_STATUS_INVALID_VALUE)
+    return false;
+  GPT2_RETURN_IF_ERROR(
+      toStatus(result, "cublasLtMatmulAlgoGetHeuristic", what));
+  algorithm = answer.algo;
+  return found == 1 && answer.state == CUBLAS_STATUS_SUCCESS;
+}
+
+Status MatmulCall::run(CUstream stream) const {
+  float one = 1.0f, zero = 0.0f;
+  auto pointer = [](CUdeviceptr address) {
+    return reinterpret_cast<void *>(address);
+  };
+  return toStatus(library.table.cublasLtMatmul(
+                      library.handle, operation, &one, pointer(buffers.weight),
+                      layoutA, pointer(buffers.a), layoutB, &zero,
+                      pointer(buffers.d), layoutD, pointer(buffers.d), layoutD,
+                      &algorithm, pointer(buffers.workspace),
+                      buffers.workspaceBytes, stream),
+                  "cublasLtMatmul", "a planned matmul");
+}

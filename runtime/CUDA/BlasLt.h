@@ -1,0 +1,106 @@
+//===- BlasLt.h - Matrix products through cuBLASLt --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library is loaded with dlopen when a plan has its first matmul. An
+// algorithm is chosen once, when the plan is loaded: the heuristic's first
+// answer for the shape, the pointers' real alignment and the planned
+// workspace, with split-k sums in fp32 only. Nothing is chosen in the loop.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/CUDA/Context.h"
+#include "runtime/Support/DType.h"
+
+#include <cublasLt.h>
+
+namespace gpt2rt::cuda {
+
+/// D[M,N] = A[M,K] * W^T (+ bias), row-major, accumulated in fp32.
+struct MatmulShape {
+  uint64_t m = 0, n = 0, k = 0;
+  bool weightNk = true; ///< W is [N,K], else [K,N].
+  bool tf32 = false;    ///< fp32 operands may be rounded to tf32.
+  DType input = DType::F32;
+  DType output = DType::F32;
+  DType bias = DType::F32;
+
+  std::string text() const;
+};
+
+struct MatmulBuffers {
+  CUdeviceptr a = 0, weight = 0, d = 0;
+  CUdeviceptr bias = 0; ///< 0: none.
+  CUdeviceptr workspace = 0;
+  uint64_t workspaceBytes = 0;
+};
+
+#define GPT2_CUBLASLT_FUNCTIONS(X)                                             \
+  X(cublasLtCreate)                                                            \
+  X(cublasLtDestroy)                                                           \
+  X(cublasLtMatmul)                                                            \
+  X(cublasLtMatmulDescCreate)                                                  \
+  X(cublasLtMatmulDescDestroy)                                                 \
+  X(cublasLtMatmulDescSetAttribute)                                            \
+  X(cublasLtMatrixLayoutCreate)                                                \
+  X(cublasLtMatrixLayoutDestroy)                                               \
+  X(cublasLtMatmulPreferenceCreate)                                            \
+  X(cublasLtMatmulPreferenceDestroy)                                           \
+  X(cublasLtMatmulPreferenceSetAttribute)                                      \
+  X(cublasLtMatmulAlgoGetHeuristic)
+
+struct BlasLtTable {
+#define GPT2_CUBLASLT_MEMBER(NAME) decltype(&::NAME) NAME = nullptr;
+  GPT2_CUBLASLT_FUNCTIONS(GPT2_CUBLASLT_MEMBER)
+#undef GPT2_CUBLASLT_MEMBER
+};
+
+class BlasLt;
+
+/// One product with its algorithm and addresses.
+class MatmulCall {
+public:
+  MatmulCall(MatmulCall &&other) noexcept;
+  MatmulCall(const MatmulCall &) = delete;
+  MatmulCall &operator=(const MatmulCall &) = delete;
+  ~MatmulCall();
+
+  /// Enqueues (or captures) the product.
+  Status run(CUstream stream) const;
+
+private:
+  friend class BlasLt;
+  MatmulCall(const BlasLt &library, const MatmulBuffers &buffers)
+      : library(library), buffers(buffers) {}
+  Status describe(const MatmulShape &shape);
+  Result<bool> choose(const MatmulShape &shape);
+
+  const BlasLt &library;
+  MatmulBuffers buffers;
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr,
+                         layoutD = nullptr;
+  cublasLtMatmulAlgo_t algorithm = {};
+};
+
+class BlasLt {
+public:
+  /// Unavailable where the library is not found.
+  static Result<std::unique_ptr<BlasLt>> create();
+  ~BlasLt();
+  BlasLt(const BlasLt &) = delete;
+  BlasLt &operator=(const BlasLt &) = delete;
+
+  /// Null where the library has no algorithm for this combination.
+  Result<std::unique_ptr<MatmulCall>> plan(const MatmulShape &shape,
+                                           const MatmulBuffers &buffers) const;
+
+private:
+  friend class MatmulCall;
+  BlasLt() = default;
+
+  BlasLtTable table;
+  cublasLtHandle_t handle = nullptr;
+};
+
+} // namespace gpt2rt::cuda

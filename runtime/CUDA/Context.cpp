@@ -1,0 +1,111 @@
+//===- Context.cpp - One GPU as an executor holds it ----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "runtime/CUDA/Context.h"
+
+#include <utility>
+
+using namespace gpt2rt;
+using namespace gpt2rt::cuda;
+
+Result<std::unique_ptr<Context>> Context::create(int ordinal) {
+  GPT2_ASSIGN_OR_RETURN(const Driver *driver, loadDriver());
+  std::unique_ptr<Context> context(new Context(*driver));
+  GPT2_RETURN_IF_ERROR(context->open(ordinal));
+  return context;
+}
+
+Status Context::open(int ordinal) {
+  int count = 0;
+  GPT2_CU(table, cuDeviceGetCount, &count);
+  if (ordinal < 0 || ordinal >= count)
+    return unavailable("there is no CUDA device ", ordinal, ": this machine has ",
+                       count);
+  GPT2_CU(table, cuDeviceGet, &device, ordinal);
+  char text[256] = {};
+  GPT2_CU(table, cuDeviceGetName, text, sizeof(text) - 1, device);
+  deviceName = text;
+  GPT2_CU(table, cuDeviceGetAttribute, &deviceArch.major,
+          CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  GPT2_CU(table, cuDeviceGetAttribute, &deviceArch.minor,
+          CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  GPT2_CU(table, cuDeviceGetAttribute, &sharedBytes,
+          CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
+  // The host waits for one token at a time: spinning answers microseconds
+  // sooner than sleeping. Another user of the context may have set its own
+  // flags already, which is no error.
+  (void)table.cuDevicePrimaryCtxSetFlags(device, CU_CTX_SCHED_SPIN);
+  GPT2_CU(table, cuDevicePrimaryCtxRetain, &context, device);
+  GPT2_RETURN_IF_ERROR(enter());
+  GPT2_CU(table, cuStreamCreate, &mainStream, CU_STREAM_NON_BLOCKING);
+  return Status();
+}
+
+Context::~Context() {
+  if (!context)
+    return;
+  (void)table.cuCtxSetCurrent(context);
+  if (mainStream)
+    (void)table.cuStreamDestroy(mainStream);
+  (void)table.cuDevicePrimaryCtxRelease(device);
+}
+
+Status Context::enter() const {
+  GPT2_CU(table, cuCtxSetCurrent, context);
+  return Status();
+}
+
+Status Context::synchronize() const {
+  GPT2_CU(table, cuStreamSynchronize, mainStream);
+  return Status();
+}
+
+Result<uint64_t> Context::freeBytes() const {
+  size_t free = 0, total = 0;
+  GPT2_CU(table, cuMemGetInfo, &free, &total);
+  return static_cast<uint64_t>(free);
+}
+
+Result<DeviceMemory> DeviceMemory::allocate(const Context &context,
+                                            uint64_t bytes) {
+  DeviceMemory memory(context.driver());
+  GPT2_CU(context.driver(), cuMemAlloc, &memory.pointer, bytes);
+  return memory;
+}
+
+DeviceMemory::DeviceMemory(DeviceMemory &&other) noexcept
+    : driver(other.driver), pointer(std::exchange(other.pointer, 0)) {}
+
+DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
+  std::swap(driver, other.driver);
+  std::swap(pointer, other.pointer);
+  return *this;
+}
+
+DeviceMemory::~DeviceMemory() {
+  if (pointer)
+    (void)driver->cuMemFree(pointer);
+}
+
+Result<PinnedMemory> PinnedMemory::allocate(const Context &context,
+                                            uint64_t bytes) {
+  PinnedMemory memory(context.driver());
+  void *data = nullptr;
+  GPT2_CU(context.driver(), cuMemAllocHost, &data, bytes);
+  memory.bytes = static_cast<std::byte *>(data);
+  return memory;
+}
+
+PinnedMemory::PinnedMemory(PinnedMemory &&other) noexcept
+    : driver(other.driver), bytes(std::exchange(other.bytes, nullptr)) {}
+
+PinnedMemory &PinnedMemory::operator=(PinnedMemory &&other) noexcept {
+  std::swap(driver, other.driver);
+  std::swap(bytes, other.bytes);
+  return *this;
+}
+
+PinnedMemory::~PinnedMemory() {
+  if (bytes)
+    (void)driver->cuMemFreeHost(bytes);
+}

@@ -1,0 +1,83 @@
+//===- Context.h - One GPU as an executor holds it --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/CUDA/Arch.h"
+#include "runtime/CUDA/Driver.h"
+
+#include <memory>
+
+namespace gpt2rt::cuda {
+
+/// The device's primary context and the one stream that everything runs on.
+class Context {
+public:
+  /// Unavailable where there is no such device.
+  static Result<std::unique_ptr<Context>> create(int ordinal);
+  ~Context();
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+
+  const Driver &driver() const { return table; }
+  CUstream stream() const { return mainStream; }
+  Arch arch() const { return deviceArch; }
+  const std::string &name() const { return deviceName; }
+  /// Shared memory that one block can get, with opting in.
+  int maxSharedBytes() const { return sharedBytes; }
+
+  /// Makes the context current in the calling thread.
+  Status enter() const;
+  /// Waits for everything on the stream.
+  Status synchronize() const;
+  /// Bytes of device memory that are free now.
+  Result<uint64_t> freeBytes() const;
+
+private:
+  explicit Context(const Driver &table) : table(table) {}
+  Status open(int ordinal);
+
+  const Driver &table;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CUstream mainStream = nullptr;
+  Arch deviceArch;
+  std::string deviceName;
+  int sharedBytes = 0;
+};
+
+/// Device memory that is freed with its owner.
+class DeviceMemory {
+public:
+  static Result<DeviceMemory> allocate(const Context &context, uint64_t bytes);
+  DeviceMemory(DeviceMemory &&other) noexcept;
+  DeviceMemory &operator=(DeviceMemory &&other) noexcept;
+  ~DeviceMemory();
+
+  CUdeviceptr address() const { return pointer; }
+
+private:
+  explicit DeviceMemory(const Driver &driver) : driver(&driver) {}
+
+  const Driver *driver;
+  CUdeviceptr pointer = 0;
+};
+
+/// Page-locked host memory: copies from and to it are asynchronous.
+class PinnedMemory {
+public:
+  static Result<PinnedMemory> allocate(const Context &context, uint64_t bytes);
+  PinnedMemory(PinnedMemory &&other) noexcept;
+  PinnedMemory &operator=(PinnedMemory &&other) noexcept;
+  ~PinnedMemory();
+
+  std::byte *data() const { return bytes; }
+
+private:
+  explicit PinnedMemory(const Driver &driver) : driver(&driver) {}
+
+  const Driver *driver;
+  std::byte *bytes = nullptr;
+};
+
+} // namespace gpt2rt::cuda
