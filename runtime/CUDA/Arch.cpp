@@ -43,9 +43,9 @@ std::optional<size_t> cuda::chooseCode(std::span<const CodeOption> options,
     bool same = code->major == device.major && code->minor == device.minor;
     bool older = std::tie(code->major, code->minor) <=
                  std::tie(device.major, device.minor);
-    bool runs = code->exact ? same
-                            : older && (options[i].ptx ||
-                                        code->major == device.major);
+    bool runs = code->exact
+                    ? same
+                    : older && (options[i].ptx || code->major == device.major);
     Rank rank = {!options[i].ptx, code->major, code->minor, code->exact};
     if (runs && (!best || rank > bestRank)) {
       best = i;

@@ -15,8 +15,8 @@ namespace {
 // What cuBLASLt asks of its workspace.
 constexpr uint64_t workspaceAlignment = 256;
 
-Status toStatus(cublasStatus_t result, const char *call,
-                const std::string &what) {
+Status blasStatus(cublasStatus_t result, const char *call,
+                  const std::string &what) {
   if (result == CUBLAS_STATUS_SUCCESS)
     return Status();
   return internalError(call, " for ", what, " failed with cuBLAS status ",
@@ -25,7 +25,11 @@ Status toStatus(cublasStatus_t result, const char *call,
 
 #define GPT2_CUBLAS(FUNCTION, WHAT, ...)                                       \
   GPT2_RETURN_IF_ERROR(                                                        \
-      toStatus(library.table.FUNCTION(__VA_ARGS__), #FUNCTION, (WHAT)))
+      blasStatus(library.table.FUNCTION(__VA_ARGS__), #FUNCTION, (WHAT)))
+
+constexpr const char *notFoundText =
+    "libcublasLt.so.13 (or .12) cannot be loaded: install the CUDA toolkit's "
+    "cuBLAS or add its folder to LD_LIBRARY_PATH";
 
 void *openLibrary() {
   std::vector<std::string> folders = {""};
@@ -69,19 +73,22 @@ std::string MatmulShape::text() const {
                 " -> ", name(output));
 }
 
+std::string cuda::missingCublasLt() {
+  return openLibrary() ? std::string() : notFoundText;
+}
+
 Result<std::unique_ptr<BlasLt>> BlasLt::create() {
   void *loaded = openLibrary();
   if (!loaded)
-    return unavailable("libcublasLt.so.13 (or .12) cannot be loaded: install "
-                       "the CUDA toolkit's cuBLAS or add its folder to "
-                       "LD_LIBRARY_PATH");
+    return unavailable(notFoundText);
   std::unique_ptr<BlasLt> result(new BlasLt());
   BlasLt &library = *result;
 #define GPT2_CUBLASLT_BIND(NAME)                                               \
   library.table.NAME =                                                         \
       reinterpret_cast<decltype(library.table.NAME)>(dlsym(loaded, #NAME));    \
   if (!library.table.NAME)                                                     \
-    return unavailable("libcublasLt lacks " #NAME ": update the CUDA toolkit");
+    return unavailable("libcublasLt lacks " #NAME ": update the CUDA "         \
+                                                  "toolkit");
   GPT2_CUBLASLT_FUNCTIONS(GPT2_CUBLASLT_BIND)
 #undef GPT2_CUBLASLT_BIND
   GPT2_CUBLAS(cublasLtCreate, "the library", &library.handle);
@@ -135,9 +142,9 @@ Status MatmulCall::describe(const MatmulShape &shape) {
               shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
               CUDA_R_32F);
   auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto &value) {
-    return toStatus(library.table.cublasLtMatmulDescSetAttribute(
-                        operation, attribute, &value, sizeof(value)),
-                    "cublasLtMatmulDescSetAttribute", what);
+    return blasStatus(library.table.cublasLtMatmulDescSetAttribute(
+                          operation, attribute, &value, sizeof(value)),
+                      "cublasLtMatmulDescSetAttribute", what);
   };
   int32_t transposed = shape.weightNk ? CUBLAS_OP_T : CUBLAS_OP_N;
   GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSA, transposed));
@@ -172,9 +179,9 @@ Result<bool> MatmulCall::choose(const MatmulShape &shape) {
       preference, destroy);
   auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute,
                  const auto &value) {
-    return toStatus(library.table.cublasLtMatmulPreferenceSetAttribute(
-                        preference, attribute, &value, sizeof(value)),
-                    "cublasLtMatmulPreferenceSetAttribute", what);
+    return blasStatus(library.table.cublasLtMatmulPreferenceSetAttribute(
+                          preference, attribute, &value, sizeof(value)),
+                      "cublasLtMatmulPreferenceSetAttribute", what);
   };
   GPT2_RETURN_IF_ERROR(
       set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, buffers.workspaceBytes));
@@ -184,14 +191,10 @@ Result<bool> MatmulCall::choose(const MatmulShape &shape) {
       set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions));
   uint32_t alignA = alignmentOf(buffers.weight),
            alignB = alignmentOf(buffers.a), alignD = alignmentOf(buffers.d);
-  GPT2_RETURN_IF_ERROR(
-      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignA));
-  GPT2_RETURN_IF_ERROR(
-      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignB));
-  GPT2_RETURN_IF_ERROR(
-      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignD));
-  GPT2_RETURN_IF_ERROR(
-      set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignD));
+  GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignA));
+  GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignB));
+  GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignD));
+  GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignD));
   cublasLtMatmulHeuristicResult_t answer = {};
   int found = 0;
   cublasStatus_t result = library.table.cublasLtMatmulAlgoGetHeuristic(
@@ -202,7 +205,7 @@ Result<bool> MatmulCall::choose(const MatmulShape &shape) {
       result == CUBLAS_STATUS_INVALID_VALUE)
     return false;
   GPT2_RETURN_IF_ERROR(
-      toStatus(result, "cublasLtMatmulAlgoGetHeuristic", what));
+      blasStatus(result, "cublasLtMatmulAlgoGetHeuristic", what));
   algorithm = answer.algo;
   return found == 1 && answer.state == CUBLAS_STATUS_SUCCESS;
 }
@@ -212,11 +215,11 @@ Status MatmulCall::run(CUstream stream) const {
   auto pointer = [](CUdeviceptr address) {
     return reinterpret_cast<void *>(address);
   };
-  return toStatus(library.table.cublasLtMatmul(
-                      library.handle, operation, &one, pointer(buffers.weight),
-                      layoutA, pointer(buffers.a), layoutB, &zero,
-                      pointer(buffers.d), layoutD, pointer(buffers.d), layoutD,
-                      &algorithm, pointer(buffers.workspace),
-                      buffers.workspaceBytes, stream),
-                  "cublasLtMatmul", "a planned matmul");
+  return blasStatus(
+      library.table.cublasLtMatmul(
+          library.handle, operation, &one, pointer(buffers.weight), layoutA,
+          pointer(buffers.a), layoutB, &zero, pointer(buffers.d), layoutD,
+          pointer(buffers.d), layoutD, &algorithm, pointer(buffers.workspace),
+          buffers.workspaceBytes, stream),
+      "cublasLtMatmul", "a planned matmul");
 }

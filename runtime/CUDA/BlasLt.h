@@ -55,6 +55,10 @@ struct BlasLtTable {
 #undef GPT2_CUBLASLT_MEMBER
 };
 
+/// Empty where the library can be loaded, else what is missing and how to get
+/// it.
+std::string missingCublasLt();
+
 class BlasLt;
 
 /// One product with its algorithm and addresses.

@@ -8,9 +8,9 @@
 using namespace gpt2rt;
 using namespace gpt2rt::cuda;
 
-Result<std::unique_ptr<Context>> Context::create(int ordinal) {
-  GPT2_ASSIGN_OR_RETURN(const Driver *driver, loadDriver());
-  std::unique_ptr<Context> context(new Context(*driver));
+Result<std::unique_ptr<Context>> Context::create(const Driver &driver,
+                                                 int ordinal) {
+  std::unique_ptr<Context> context(new Context(driver));
   GPT2_RETURN_IF_ERROR(context->open(ordinal));
   return context;
 }
@@ -19,8 +19,8 @@ Status Context::open(int ordinal) {
   int count = 0;
   GPT2_CU(table, cuDeviceGetCount, &count);
   if (ordinal < 0 || ordinal >= count)
-    return unavailable("there is no CUDA device ", ordinal, ": this machine has ",
-                       count);
+    return unavailable("there is no CUDA device ", ordinal,
+                       ": this machine has ", count);
   GPT2_CU(table, cuDeviceGet, &device, ordinal);
   char text[256] = {};
   GPT2_CU(table, cuDeviceGetName, text, sizeof(text) - 1, device);

@@ -13,8 +13,9 @@ namespace gpt2rt::cuda {
 /// The device's primary context and the one stream that everything runs on.
 class Context {
 public:
-  /// Unavailable where there is no such device.
-  static Result<std::unique_ptr<Context>> create(int ordinal);
+  /// Unavailable where there is no such device. The driver must outlive it.
+  static Result<std::unique_ptr<Context>> create(const Driver &driver,
+                                                 int ordinal);
   ~Context();
   Context(const Context &) = delete;
   Context &operator=(const Context &) = delete;

@@ -39,10 +39,9 @@ Result<const Driver *> openDriver() {
                        ": check nvidia-smi");
   GPT2_CU(driver, cuDriverGetVersion, &driver.version);
   if (driver.version < oldestDriver)
-    return failedPrecondition("the NVIDIA driver supports CUDA ",
-                              versionText(driver.version), ", but ",
-                              versionText(oldestDriver),
-                              " is needed: update the driver");
+    return failedPrecondition(
+        "the NVIDIA driver supports CUDA ", versionText(driver.version),
+        ", but ", versionText(oldestDriver), " is needed: update the driver");
   return static_cast<const Driver *>(&driver);
 }
 
@@ -74,8 +73,7 @@ Result<const Driver *> cuda::loadDriver() {
   return driver;
 }
 
-Status cuda::toStatus(const Driver &driver, CUresult result,
-                      const char *call) {
+Status cuda::toStatus(const Driver &driver, CUresult result, const char *call) {
   if (result == CUDA_SUCCESS)
     return Status();
   const char *name = nullptr, *text = nullptr;

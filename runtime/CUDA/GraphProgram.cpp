@@ -74,8 +74,8 @@ Status cuda::enqueueAll(const Context &context, const Steps &steps) {
   bool afterKernel = false;
   for (const std::unique_ptr<Step> &step : steps) {
     GPT2_RETURN_IF_ERROR(step->enqueue(context, afterKernel));
-    afterKernel = step->isKernel() &&
-                  context.driver().version >= programmaticGraphs;
+    afterKernel =
+        step->isKernel() && context.driver().version >= programmaticGraphs;
   }
   return Status();
 }
@@ -85,8 +85,7 @@ Result<GraphProgram> GraphProgram::capture(const Context &context,
                                            const HostCopy *copy) {
   const Driver &driver = context.driver();
   CUstream stream = context.stream();
-  GPT2_CU(driver, cuStreamBeginCapture, stream,
-          CU_STREAM_CAPTURE_MODE_RELAXED);
+  GPT2_CU(driver, cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_RELAXED);
   Status status = enqueueAll(context, steps);
   if (status.ok() && copy)
     status = toStatus(

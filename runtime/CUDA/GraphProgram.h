@@ -24,8 +24,7 @@ class GraphProgram {
 public:
   /// `copy` may be null.
   static Result<GraphProgram> capture(const Context &context,
-                                      const Steps &steps,
-                                      const HostCopy *copy);
+                                      const Steps &steps, const HostCopy *copy);
   GraphProgram(GraphProgram &&other) noexcept;
   GraphProgram &operator=(GraphProgram &&) = delete;
   ~GraphProgram();

@@ -21,7 +21,7 @@ Result<HostMirror> HostMirror::create(const Context &context, const Plan &plan,
   GPT2_ASSIGN_OR_RETURN(
       PinnedMemory memory,
       PinnedMemory::allocate(context, stagingBytes + tokenBytes));
-  HostMirror mirror(context, std::move(memory));
+  HostMirror mirror(context, plan, std::move(memory));
   if (tokens) {
     mirror.tokens = tokens;
     mirror.tokensCopy = {arenas.address(plan.buffer(*tokens)),
@@ -30,14 +30,17 @@ Result<HostMirror> HostMirror::create(const Context &context, const Plan &plan,
   return mirror;
 }
 
+bool HostMirror::isTokens(uint32_t buffer) const {
+  return tokens && (buffer == *tokens || plan.buffer(buffer).view_of() ==
+                                             static_cast<int32_t>(*tokens));
+}
+
 const HostCopy *HostMirror::copyFor(const fb::Program &program) const {
-  if (!tokens)
-    return nullptr;
   std::vector<Operand> operands;
   for (const fb::Instruction *instruction : *program.instructions()) {
     operandsOf(*instruction, operands);
     for (const Operand &operand : operands)
-      if (operand.writes() && operand.buffer == *tokens)
+      if (operand.writes() && isTokens(operand.buffer))
         return &tokensCopy;
   }
   return nullptr;
@@ -51,7 +54,7 @@ void HostMirror::afterRun(bool copied) {
 Status HostMirror::write(uint32_t buffer, CUdeviceptr to, const void *data,
                          uint64_t bytes) {
   const auto *from = static_cast<const std::byte *>(data);
-  if (tokens && buffer == *tokens)
+  if (isTokens(buffer))
     tokensValid = false;
   while (bytes > 0) {
     if (used == stagingBytes) {
@@ -72,7 +75,7 @@ Status HostMirror::write(uint32_t buffer, CUdeviceptr to, const void *data,
 
 Status HostMirror::read(uint32_t buffer, uint64_t offset, CUdeviceptr from,
                         void *data, uint64_t bytes) {
-  if (tokensValid && buffer == *tokens) {
+  if (tokensValid && isTokens(buffer)) {
     std::memcpy(data, tokensCopy.to + offset, bytes);
     return Status();
   }

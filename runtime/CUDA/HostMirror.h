@@ -29,10 +29,13 @@ public:
               uint64_t bytes);
 
 private:
-  HostMirror(const Context &context, PinnedMemory memory)
-      : context(context), memory(std::move(memory)) {}
+  HostMirror(const Context &context, const Plan &plan, PinnedMemory memory)
+      : context(context), plan(plan), memory(std::move(memory)) {}
+  /// Whether a buffer is the `tokens` slot or a prefix of it.
+  bool isTokens(uint32_t buffer) const;
 
   const Context &context;
+  const Plan &plan;
   PinnedMemory memory; // staging, then the tokens
   uint64_t used = 0;   // staging that copies in flight may still read
   std::optional<uint32_t> tokens;

@@ -25,7 +25,9 @@ std::string archList(const Plan &plan) {
   }
   std::string text;
   for (size_t i = 0; i < names.size(); ++i)
-    text += strCat(i == 0 ? "" : i + 1 == names.size() ? " and " : ", ",
+    text += strCat(i == 0                  ? ""
+                   : i + 1 == names.size() ? " and "
+                                           : ", ",
                    names[i]);
   return text.empty() ? "no code" : text;
 }
@@ -51,32 +53,32 @@ Status Kernels::loadKernel(const Plan &plan, const fb::Kernel &kernel) {
   const Driver &driver = context.driver();
   std::vector<CodeOption> options;
   for (const fb::KernelImage *image : *kernel.images()) {
-    const fb::CodeModule &module = *plan.root().modules()->Get(image->module());
+    const fb::CodeModule &module =
+        *plan.root().modules()->Get(image->module_());
     if (module.format() == fb::CodeFormat::Elf)
       return failedPrecondition("the plan holds CPU code for kernel '",
                                 kernel.name()->string_view(),
                                 "': compile it with --target=cuda");
-    options.push_back({module.arch()->string_view(),
-                       module.format() == fb::CodeFormat::Ptx});
+    options.push_back(
+        {module.arch()->string_view(), module.format() == fb::CodeFormat::Ptx});
   }
   std::optional<size_t> chosen = chooseCode(options, context.arch());
   if (!chosen)
-    return failedPrecondition(
-        "the plan has ", archList(plan), ", but this GPU (", context.name(),
-        ") is ", context.arch().text(), ": compile with --arch=",
-        context.arch().text());
+    return failedPrecondition("the plan has ", archList(plan),
+                              ", but this GPU (", context.name(), ") is ",
+                              context.arch().text(),
+                              ": compile with --arch=", context.arch().text());
   const fb::KernelImage &image =
       *kernel.images()->Get(static_cast<flatbuffers::uoffset_t>(*chosen));
   int shared = static_cast<int>(kernel.dynamic_shared_bytes());
   int total = shared + static_cast<int>(image.static_shared_bytes());
   if (total > context.maxSharedBytes())
-    return failedPrecondition("kernel '", kernel.name()->string_view(),
-                              "' needs ", total,
-                              " bytes of shared memory, but a block of this "
-                              "GPU (",
-                              context.name(), ") has ",
-                              context.maxSharedBytes());
-  GPT2_ASSIGN_OR_RETURN(CUmodule module, loadModule(plan, image.module()));
+    return failedPrecondition(
+        "kernel '", kernel.name()->string_view(), "' needs ", total,
+        " bytes of shared memory, but a block of this "
+        "GPU (",
+        context.name(), ") has ", context.maxSharedBytes());
+  GPT2_ASSIGN_OR_RETURN(CUmodule module, loadModule(plan, image.module_()));
   LoadedKernel loaded;
   loaded.blockThreads = kernel.block_threads();
   loaded.sharedBytes = kernel.dynamic_shared_bytes();
@@ -103,10 +105,9 @@ Result<CUmodule> Kernels::loadModule(const Plan &plan, uint32_t index) {
     text.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     image = text.c_str();
   }
-  Status status =
-      toStatus(context.driver(),
-               context.driver().cuModuleLoadData(&module, image),
-               "cuModuleLoadData");
+  Status status = toStatus(context.driver(),
+                           context.driver().cuModuleLoadData(&module, image),
+                           "cuModuleLoadData");
   if (!status.ok())
     return status.withContext(
         strCat("code of the plan for ", code.arch()->string_view()));

@@ -24,8 +24,7 @@ public:
                                                   launch.grid_y(),
                                                   launch.grid_z()} {
     for (uint32_t buffer : *launch.buffers())
-      pointers.push_back(
-          context.arenas.address(context.plan.buffer(buffer)));
+      pointers.push_back(context.arenas.address(context.plan.buffer(buffer)));
     scalars.push_back(static_cast<int32_t>(launch.rows()));
     if (launch.scalars())
       scalars.insert(scalars.end(), launch.scalars()->begin(),
@@ -107,8 +106,8 @@ public:
       GPT2_CU(driver, cuMemsetD16Async, to, static_cast<uint16_t>(bits),
               elements, context.stream());
     else
-      GPT2_CU(driver, cuMemsetD8Async, to, static_cast<uint8_t>(bits),
-              elements, context.stream());
+      GPT2_CU(driver, cuMemsetD8Async, to, static_cast<uint8_t>(bits), elements,
+              context.stream());
     return Status();
   }
 
@@ -149,9 +148,8 @@ Result<std::unique_ptr<Step>> makeFill(const StepContext &context,
     return failedPrecondition("fill of '", context.plan.bufferName(fill.dst()),
                               "': the CUDA target fills no ", name(type));
   auto bytes = static_cast<unsigned>(sizeOf(type));
-  return std::unique_ptr<Step>(
-      std::make_unique<FillStep>(context.arenas.address(buffer),
-                                 buffer.bytes() / bytes, bytes, *bits));
+  return std::unique_ptr<Step>(std::make_unique<FillStep>(
+      context.arenas.address(buffer), buffer.bytes() / bytes, bytes, *bits));
 }
 
 Result<std::unique_ptr<Step>> makeMatmul(const StepContext &context,

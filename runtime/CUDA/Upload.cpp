@@ -39,6 +39,9 @@ std::vector<Task> splitIntoTasks(std::span<const Upload> uploads,
 
 /// What the threads share.
 struct Queue {
+  Queue(const Context &context, std::span<const Task> tasks)
+      : context(context), tasks(tasks) {}
+
   const Context &context;
   std::span<const Task> tasks;
   std::atomic<size_t> next = 0;
@@ -90,9 +93,9 @@ private:
     const Upload &upload = *task.upload;
     std::byte *out = staging + slot * slotBytes;
     upload.fill(task.begin, task.end, out);
-    GPT2_CU(driver, cuMemcpyHtoDAsync,
-            upload.to + task.begin * upload.rowBytes, out,
-            (task.end - task.begin) * upload.rowBytes, queue.context.stream());
+    GPT2_CU(driver, cuMemcpyHtoDAsync, upload.to + task.begin * upload.rowBytes,
+            out, (task.end - task.begin) * upload.rowBytes,
+            queue.context.stream());
     GPT2_CU(driver, cuEventRecord, events[slot], queue.context.stream());
     return Status();
   }
@@ -120,7 +123,7 @@ Status cuda::uploadAll(const Context &context,
       PinnedMemory staging,
       PinnedMemory::allocate(context, threads * slotsPerThread * slotBytes));
 
-  Queue queue = {context, tasks};
+  Queue queue(context, tasks);
   auto work = [&](unsigned thread) {
     Worker worker(queue, staging.data() + thread * slotsPerThread * slotBytes,
                   slotBytes);

@@ -17,10 +17,10 @@ static constexpr StringRef decodeSource =
     ;
 static constexpr StringRef flashSource =
 #include "compiler/Codegen/CUDA/Templates/attention_common.cuh.inc"
-#include "compiler/Codegen/CUDA/Templates/flash_common.cuh.inc"
-#include "compiler/Codegen/CUDA/Templates/flash_tensor.cuh.inc"
-#include "compiler/Codegen/CUDA/Templates/flash_simt.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_attention.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_common.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_simt.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_tensor.cuh.inc"
     ;
 static constexpr StringRef cacheSource =
 #include "compiler/Codegen/CUDA/Templates/attention_common.cuh.inc"
@@ -31,8 +31,8 @@ static constexpr StringRef cacheKeys[] = {"dtype", "heads", "head_size",
                                           "positions"};
 static constexpr StringRef decodeKeys[] = {"dtype", "heads", "head_size",
                                            "positions", "scale"};
-static constexpr StringRef flashKeys[] = {
-    "dtype", "heads", "head_size", "positions", "scale", "cached"};
+static constexpr StringRef flashKeys[] = {"dtype",     "heads", "head_size",
+                                          "positions", "scale", "cached"};
 
 /// Bytes of a dtype that the attention kernels serve, else 0.
 static unsigned attentionElementBytes(Attribute dtype) {
@@ -67,8 +67,9 @@ attentionShape(DictionaryAttr config, int64_t rows, ConfigError error) {
 }
 
 static KernelGeometry toGeometry(const cuda::LaunchShape &launch) {
-  return {launch.blockThreads, launch.dynamicSharedBytes, launch.grid[0],
-          launch.grid[1],      launch.grid[2],            launch.workspaceBytes};
+  return {launch.blockThreads, launch.dynamicSharedBytes,
+          launch.grid[0],      launch.grid[1],
+          launch.grid[2],      launch.workspaceBytes};
 }
 
 static FailureOr<KernelGeometry>

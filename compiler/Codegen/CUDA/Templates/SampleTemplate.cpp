@@ -12,9 +12,9 @@ using llvm::StringRef;
 
 // The arithmetic is the very text that the CPU target compiles.
 static constexpr StringRef sampleSource =
-#include "compiler/Codegen/CUDA/Templates/sample_types.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/SamplingMath.h.inc"
 #include "compiler/Codegen/CUDA/Templates/sample.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/sample_types.cuh.inc"
     ;
 
 static constexpr StringRef sampleKeys[] = {"vocab", "padded_vocab",
@@ -25,8 +25,7 @@ sampleGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
   int64_t vocab = configInt(config, "vocab");
   int64_t padded = configInt(config, "padded_vocab");
   if (vocab < 1 || vocab > cuda::maxSampleVocab)
-    return error("vocab must be in 1.." +
-                 llvm::Twine(cuda::maxSampleVocab)),
+    return error("vocab must be in 1.." + llvm::Twine(cuda::maxSampleVocab)),
            failure();
   if (padded < vocab || padded % 4 != 0)
     return error("padded_vocab must be a multiple of 4 and at least vocab"),

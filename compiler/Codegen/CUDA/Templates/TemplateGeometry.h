@@ -133,9 +133,8 @@ constexpr LaunchShape flashAttentionLaunch(const AttentionShape &shape,
   if (shape.elementBytes == 4) {
     // Q, K, V and the probabilities, rows padded by 4 floats.
     launch.blockThreads = 256;
-    launch.dynamicSharedBytes =
-        4 * ((tileRows + 2 * tileKeys) * (padded + 4) +
-             tileRows * (tileKeys + 4));
+    launch.dynamicSharedBytes = 4 * ((tileRows + 2 * tileKeys) * (padded + 4) +
+                                     tileRows * (tileKeys + 4));
   } else {
     // Two stages of K and V (Q passes through the first), rows padded by 16
     // bytes so that ldmatrix meets no bank twice.

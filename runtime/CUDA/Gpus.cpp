@@ -1,0 +1,40 @@
+//===- Gpus.cpp - What GPUs this machine has ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "runtime/CUDA/Gpus.h"
+
+#include "runtime/CUDA/Arch.h"
+#include "runtime/CUDA/BlasLt.h"
+
+using namespace gpt2rt;
+using namespace gpt2rt::cuda;
+
+static Result<GpuInfo> describeGpu(const Driver &driver, int ordinal) {
+  CUdevice device = 0;
+  GPT2_CU(driver, cuDeviceGet, &device, ordinal);
+  char text[256] = {};
+  GPT2_CU(driver, cuDeviceGetName, text, sizeof(text) - 1, device);
+  Arch arch;
+  GPT2_CU(driver, cuDeviceGetAttribute, &arch.major,
+          CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  GPT2_CU(driver, cuDeviceGetAttribute, &arch.minor,
+          CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  size_t bytes = 0;
+  GPT2_CU(driver, cuDeviceTotalMem, &bytes, device);
+  return GpuInfo{text, arch.text(), bytes};
+}
+
+Result<GpuReport> gpt2rt::findGpus() {
+  GPT2_ASSIGN_OR_RETURN(const Driver *driver, loadDriver());
+  GpuReport report;
+  report.driver =
+      strCat(driver->version / 1000, ".", driver->version % 1000 / 10);
+  int count = 0;
+  GPT2_CU(*driver, cuDeviceGetCount, &count);
+  for (int i = 0; i < count; ++i) {
+    GPT2_ASSIGN_OR_RETURN(GpuInfo info, describeGpu(*driver, i));
+    report.gpus.push_back(std::move(info));
+  }
+  report.cublas = missingCublasLt();
+  return report;
+}
