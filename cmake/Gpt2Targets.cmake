@@ -139,27 +139,31 @@ function(gpt2_add_unit_test name)
   set_property(GLOBAL APPEND PROPERTY GPT2_UNIT_TESTS ${name})
 endfunction()
 
-# gpt2_add_fuzzer(name SOURCES ... [DEPS ...] [CORPUS dir])
-# A libFuzzer target in build/fuzz; its ctest replays the saved corpus and then
-# mutates it for a few seconds. Built only with GPT2_BUILD_FUZZERS.
+# gpt2_add_fuzzer(name SOURCES ... CORPUS dir [DEPS ...])
+# A program in build/fuzz for one LLVMFuzzerTestOneInput. With
+# GPT2_BUILD_FUZZERS it is a libFuzzer target, whose ctest replays the saved
+# corpus and mutates it for some seconds; without, a unit test that replays.
 function(gpt2_add_fuzzer name)
   cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;DEPS" ${ARGN})
-  if(NOT GPT2_BUILD_FUZZERS)
-    return()
-  endif()
+  get_filename_component(corpus "${ARG_CORPUS}" ABSOLUTE)
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                         "${PROJECT_BINARY_DIR}/fuzz")
-  set(work "${PROJECT_BINARY_DIR}/fuzz/corpus/${name}")
-  file(MAKE_DIRECTORY "${work}")
-  if(ARG_CORPUS)
-    get_filename_component(corpus "${ARG_CORPUS}" ABSOLUTE)
+  if(GPT2_BUILD_FUZZERS)
+    target_link_libraries(${name} PRIVATE -fsanitize=fuzzer)
+    # New inputs go to the first folder, in the build tree.
+    set(work "${PROJECT_BINARY_DIR}/fuzz/corpus/${name}")
+    file(MAKE_DIRECTORY "${work}")
+    add_test(NAME fuzz.${name}
+             COMMAND ${name} -seed=1 -runs=2000000 -max_total_time=5
+                     -rss_limit_mb=2048 -timeout=10 "${work}" "${corpus}")
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300)
+    set_property(GLOBAL APPEND PROPERTY GPT2_FUZZERS ${name})
+  else()
+    target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/test/fuzz/ReplayMain.cpp")
+    add_test(NAME corpus.${name} COMMAND ${name} "${corpus}")
+    set_tests_properties(corpus.${name} PROPERTIES LABELS unit TIMEOUT 300)
+    set_property(GLOBAL APPEND PROPERTY GPT2_UNIT_TESTS ${name})
   endif()
-  # New inputs go to the first folder, in the build tree.
-  add_test(NAME fuzz.${name}
-           COMMAND ${name} -max_total_time=20 -rss_limit_mb=2048 -timeout=10
-                   -print_final_stats=0 "${work}" ${corpus})
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300)
-  set_property(GLOBAL APPEND PROPERTY GPT2_FUZZERS ${name})
 endfunction()
