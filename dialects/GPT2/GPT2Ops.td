@@ -6,6 +6,7 @@
 
 include "dialects/GPT2/GPT2Attrs.td"
 include "dialects/GPT2/GPT2Interfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -168,7 +169,7 @@ def GPT2_LayerNormOp : GPT2_ComputeOp<"layer_norm", [GPT2_Decomposes],
 }
 
 def GPT2_ActivationOp : GPT2_ComputeOp<"activation",
-    [AllTypesMatch<["x", "result"]>, GPT2_Decomposes]> {
+    [SameOperandsAndResultType, GPT2_Decomposes]> {
   let summary = "an activation function";
   let arguments = (ins GPT2_ActivationKindAttr:$kind, GPT2_Matrix:$x);
   let results = (outs GPT2_Matrix:$result);
@@ -177,7 +178,7 @@ def GPT2_ActivationOp : GPT2_ComputeOp<"activation",
 }
 
 def GPT2_AddOp : GPT2_ComputeOp<"add",
-    [Commutative, AllTypesMatch<["lhs", "rhs", "result"]>, GPT2_Decomposes]> {
+    [Commutative, SameOperandsAndResultType, GPT2_Decomposes]> {
   let summary = "elementwise sum";
   let arguments = (ins GPT2_Matrix:$lhs, GPT2_Matrix:$rhs);
   let results = (outs GPT2_Matrix:$result);

@@ -7,6 +7,7 @@
 
 #ifdef GPT2_TEST_PASSES
 namespace mlir::gpt2c::test {
+void registerImportModelPass();
 void registerOutlineKernelsPass();
 } // namespace mlir::gpt2c::test
 #endif
@@ -16,6 +17,7 @@ int main(int argc, char **argv) {
   mlir::gpt2c::registerAllDialects(registry);
   mlir::gpt2c::registerAllPasses();
 #ifdef GPT2_TEST_PASSES
+  mlir::gpt2c::test::registerImportModelPass();
   mlir::gpt2c::test::registerOutlineKernelsPass();
 #endif
   return mlir::asMainReturnCode(mlir::MlirOptMain(

@@ -1,0 +1,335 @@
+// Turns a model description into programs of the gpt2 dialect.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/GraphBuilder.h"
+
+#include "dialects/GPT2/GPT2Ops.h"
+#include "models/ModelGlobals.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/SymbolTable.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::gpt2;
+using namespace mlir::gpt2c;
+using gpt2rt::ModelConfig;
+
+namespace {
+
+constexpr int64_t defaultChunk = 256;
+
+/// Where a program's rows stand and which cache rows they use.
+struct Sequences {
+  int64_t batch = 1;
+  Value starts; ///< position of each sequence's first token; null: 0
+  Value count;  ///< valid tokens, where fewer than all may be
+  Value slot;   ///< cache row of the only sequence
+};
+
+/// Builds one program. Globals are read where they are first asked for, before
+/// everything that computes.
+class ProgramBuilder {
+public:
+  ProgramBuilder(ModuleOp module, const SymbolTable &symbols, StringRef name,
+                 const ModelConfig &config, ProgramAttr program);
+
+  void buildPrefill(int64_t chunk);
+  void buildDecode(int64_t batch);
+  void buildEval(int64_t batch, int64_t rows);
+
+private:
+  /// The global `name`, or its first `rows` rows.
+  Value read(StringRef name, int64_t rows = 0);
+  void write(StringRef name, Value value) {
+    WriteOp::create(builder, locate("write"), name, value);
+  }
+
+  Value embed(Value tokens, const Sequences &at);
+  Value layerNorm(Value x, StringRef name);
+  Value linear(Value x, StringRef name);
+  Value attention(Value qkv, int64_t layer, const Sequences &at);
+  Value layer(Value x, int64_t index, const Sequences &at);
+  Value layers(Value x, const Sequences &at);
+  /// Final norm and product with the head.
+  Value logits(Value x);
+  void sample(Value logits, int64_t slots, const Sequences &at);
+  void finish() { func::ReturnOp::create(builder, locate("return")); }
+
+  Location locate(StringRef name) {
+    return NameLoc::get(builder.getStringAttr(name));
+  }
+  RankedTensorType matrix(int64_t rows, int64_t columns) {
+    return RankedTensorType::get({rows, columns}, builder.getF32Type());
+  }
+  static int64_t rowsOf(Value value) {
+    return cast<RankedTensorType>(value.getType()).getDimSize(0);
+  }
+
+  const SymbolTable &symbols;
+  const ModelConfig &config;
+  OpBuilder builder;
+  Block *block;
+  ReadOp lastRead;
+  llvm::StringMap<Value> values;
+  SmallVector<std::pair<std::string, Value>> caches;
+};
+
+ProgramBuilder::ProgramBuilder(ModuleOp module, const SymbolTable &symbols,
+                               StringRef name, const ModelConfig &config,
+                               ProgramAttr program)
+    : symbols(symbols), config(config), builder(module.getContext()) {
+  builder.setInsertionPointToEnd(module.getBody());
+  auto function = func::FuncOp::create(builder, locate(name), name,
+                                       builder.getFunctionType({}, {}));
+  function->setAttr(programAttrName, program);
+  block = function.addEntryBlock();
+  builder.setInsertionPointToEnd(block);
+}
+
+Value ProgramBuilder::read(StringRef name, int64_t rows) {
+  Value &value = values[name];
+  if (value)
+    return value;
+  auto type = symbols.lookup<GlobalOp>(name).getTensorType();
+  SmallVector<int64_t> shape(type.getShape());
+  if (rows)
+    shape[0] = rows;
+  OpBuilder::InsertionGuard guard(builder);
+  if (lastRead)
+    builder.setInsertionPointAfter(lastRead);
+  else
+    builder.setInsertionPointToStart(block);
+  lastRead = ReadOp::create(builder, locate(name), type.clone(shape), name);
+  value = lastRead;
+  return value;
+}
+
+Value ProgramBuilder::embed(Value tokens, const Sequences &at) {
+  Value wte = read("wte.weight"), wpe = read("wpe.weight");
+  return EmbedOp::create(builder, locate("embed"),
+                         matrix(rowsOf(tokens), config.width), tokens, wte, wpe,
+                         at.starts, at.batch);
+}
+
+Value ProgramBuilder::layerNorm(Value x, StringRef name) {
+  RankedTensorType statistics = matrix(rowsOf(x), 1);
+  Value gamma = read((name + ".weight").str());
+  Value beta = read((name + ".bias").str());
+  return LayerNormOp::create(builder, locate(name), x.getType(), statistics,
+                             statistics, x, gamma, beta,
+                             builder.getF32FloatAttr(
+                                 static_cast<float>(config.layerNormEpsilon)))
+      .getY();
+}
+
+Value ProgramBuilder::linear(Value x, StringRef name) {
+  Value weight = read((name + ".weight").str());
+  Value bias = read((name + ".bias").str());
+  return LinearOp::create(builder, locate(name),
+                          matrix(rowsOf(x), rowsOf(weight)), x, weight, bias,
+                          /*f32_result=*/false);
+}
+
+Value ProgramBuilder::attention(Value qkv, int64_t layer, const Sequences &at) {
+  double scale = 1.0;
+  if (config.scaleAttnWeights)
+    scale /= std::sqrt(static_cast<double>(config.headSize()));
+  if (config.scaleAttnByInverseLayerIdx)
+    scale /= static_cast<double>(layer + 1);
+
+  Value k, v;
+  if (at.starts) {
+    int64_t slots = at.slot ? 0 : at.batch;
+    std::string kName = layerName(layer, "k"), vName = layerName(layer, "v");
+    k = read(kName, slots);
+    v = read(vName, slots);
+    auto append = CacheAppendOp::create(
+        builder, locate(layerName(layer, "attn.append")), k.getType(),
+        v.getType(), qkv, k, v, at.starts, at.count, at.slot, at.batch);
+    k = append.getKResult();
+    v = append.getVResult();
+    caches.append({{kName, k}, {vName, v}});
+  }
+  return AttentionOp::create(
+      builder, locate(layerName(layer, "attn")),
+      matrix(rowsOf(qkv), config.width), qkv, k, v, at.starts, at.slot,
+      builder.getI64IntegerAttr(at.batch),
+      builder.getI64IntegerAttr(config.heads),
+      builder.getF32FloatAttr(static_cast<float>(scale)));
+}
+
+Value ProgramBuilder::layer(Value x, int64_t index, const Sequences &at) {
+  auto named = [&](StringRef name) { return layerName(index, name); };
+  auto add = [&](StringRef name, Value branch) -> Value {
+    return AddOp::create(builder, locate(named(name)), x, branch);
+  };
+  Value qkv = linear(layerNorm(x, named("ln_1")), named("attn.c_attn"));
+  Value attended = attention(qkv, index, at);
+  x = add("attn.add", linear(attended, named("attn.c_proj")));
+  Value hidden = linear(layerNorm(x, named("ln_2")), named("mlp.c_fc"));
+  std::string_view kind = gpt2rt::activationName(config.activation);
+  hidden = ActivationOp::create(
+      builder, locate(named("mlp.act")), hidden.getType(),
+      *symbolizeActivationKind(StringRef(kind.data(), kind.size())), hidden);
+  return add("mlp.add", linear(hidden, named("mlp.c_proj")));
+}
+
+Value ProgramBuilder::layers(Value x, const Sequences &at) {
+  for (int64_t index = 0; index < config.layers; ++index)
+    x = layer(x, index, at);
+  return x;
+}
+
+Value ProgramBuilder::logits(Value x) {
+  x = layerNorm(x, "ln_f");
+  Value head = read(headName(config));
+  return LinearOp::create(builder, locate("lm_head"),
+                          matrix(rowsOf(x), rowsOf(head)), x, head,
+                          /*bias=*/nullptr, /*f32_result=*/true);
+}
+
+/// Samples from `logits` into the first `slots` slots (0: all) and writes what
+/// the program changed.
+void ProgramBuilder::sample(Value logits, int64_t slots, const Sequences &at) {
+  Value sampling = read("sampling", slots), cache = read(layerName(0, "k"));
+  Value tokens = read("tokens", slots), positions = read("positions", slots);
+  auto op = SampleOp::create(
+      builder, locate("sample"), tokens.getType(), positions.getType(), logits,
+      sampling, tokens, positions, at.starts, at.count, at.slot,
+      config.vocabSize, cast<RankedTensorType>(cache.getType()).getDimSize(2));
+  for (auto &[name, value] : caches)
+    write(name, value);
+  write("logits", logits);
+  write("tokens", op.getTokensResult());
+  write("positions", op.getPositionsResult());
+  finish();
+}
+
+void ProgramBuilder::buildPrefill(int64_t chunk) {
+  Value prompt = read("prompt", chunk);
+  Sequences at = {1, read("start"), read("count"), read("slot")};
+  Value x = layers(embed(prompt, at), at);
+  // Only the last valid row predicts the next token.
+  Value last = SelectRowOp::create(builder, locate("last"),
+                                   matrix(1, config.width), x, at.count);
+  sample(logits(last), /*slots=*/0, at);
+}
+
+void ProgramBuilder::buildDecode(int64_t batch) {
+  Value tokens = read("tokens", batch);
+  Sequences at = {batch, read("positions", batch), Value(), Value()};
+  sample(logits(layers(embed(tokens, at), at)), batch, at);
+}
+
+void ProgramBuilder::buildEval(int64_t batch, int64_t rows) {
+  Value tokens = read("eval_tokens", rows);
+  Value targets = read("targets", rows);
+  Sequences at = {batch, Value(), Value(), Value()};
+  Value scores = logits(layers(embed(tokens, at), at));
+  Value losses = CrossEntropyOp::create(
+      builder, locate("loss"),
+      RankedTensorType::get({rows}, builder.getF32Type()), scores, targets,
+      config.vocabSize);
+  write("logits", scores);
+  write("losses", losses);
+  finish();
+}
+
+//===----------------------------------------------------------------------===//
+// Options and module
+//===----------------------------------------------------------------------===//
+
+/// Fills in defaults; fails where an option does not fit the model.
+gpt2rt::Result<BuildOptions> resolve(BuildOptions options,
+                                     const ModelConfig &config) {
+  constexpr int64_t maxBatch = 4096;
+  if (options.batch < 1 || options.batch > maxBatch)
+    return gpt2rt::invalidArgument("--batch=", options.batch,
+                                   " must be between 1 and ", maxBatch);
+  if (options.seq == 0)
+    options.seq = config.nPositions;
+  if (options.seq < 1 || options.seq > config.nPositions)
+    return gpt2rt::invalidArgument("--seq=", options.seq,
+                                   " must be between 1 and the model's ",
+                                   config.nPositions, " positions");
+  if (options.chunk == 0)
+    options.chunk = std::min(defaultChunk, options.seq);
+  if (options.chunk < 1 || options.chunk > options.seq)
+    return gpt2rt::invalidArgument(
+        "a prefill chunk of ", options.chunk,
+        " tokens must be between 1 and --seq=", options.seq);
+  if (options.buckets.empty()) {
+    for (int64_t bucket = 1; bucket < options.batch; bucket *= 2)
+      options.buckets.push_back(bucket);
+    options.buckets.push_back(options.batch);
+  }
+  for (int64_t bucket : options.buckets)
+    if (bucket < 1 || bucket > options.batch)
+      return gpt2rt::invalidArgument(
+          "decode bucket ", bucket,
+          " must be between 1 and --batch=", options.batch);
+  return options;
+}
+
+void setModelAttr(ModuleOp module, const ModelConfig &config, StringRef name,
+                  const BuildOptions &options) {
+  Builder builder(module.getContext());
+  auto number = [&](StringRef key, int64_t value) {
+    return builder.getNamedAttr(key, builder.getI64IntegerAttr(value));
+  };
+  module->setAttr(
+      modelAttrName,
+      builder.getDictionaryAttr(
+          {builder.getNamedAttr("name", builder.getStringAttr(name)),
+           number("vocab", config.vocabSize),
+           number("padded_vocab", paddedVocab(config)),
+           number("positions", options.seq), number("width", config.width),
+           number("layers", config.layers), number("heads", config.heads),
+           number("inner", config.inner),
+           number("eos", config.eosTokenId.value_or(-1)),
+           number("parameters", config.paramCount())}));
+}
+
+void buildPrograms(ModuleOp module, const ModelConfig &config,
+                   const BuildOptions &options) {
+  SymbolTable symbols(module);
+  MLIRContext *context = module.getContext();
+  auto program = [&](StringRef name, ProgramRole role, int64_t batch,
+                     int64_t tokens, StringRef count = {}) {
+    FlatSymbolRefAttr slot;
+    if (!count.empty())
+      slot = FlatSymbolRefAttr::get(context, count);
+    return ProgramBuilder(module, symbols, name, config,
+                          ProgramAttr::get(context, role, batch, tokens, slot));
+  };
+  if (options.mode == GraphMode::Eval) {
+    program("eval", ProgramRole::Eval, options.batch, options.seq)
+        .buildEval(options.batch, options.batch * options.seq);
+    return;
+  }
+  program("prefill", ProgramRole::Prefill, 1, options.chunk, "count")
+      .buildPrefill(options.chunk);
+  for (int64_t bucket : options.buckets)
+    program(("decode_b" + Twine(bucket)).str(), ProgramRole::Decode, bucket, 1)
+        .buildDecode(bucket);
+}
+
+} // namespace
+
+gpt2rt::Result<OwningOpRef<ModuleOp>>
+gpt2c::buildGraph(MLIRContext &context, const ModelConfig &config,
+                  StringRef name, const BuildOptions &options) {
+  gpt2rt::Result<BuildOptions> resolved = resolve(options, config);
+  if (!resolved.ok())
+    return resolved.status();
+  context.loadDialect<GPT2Dialect>();
+  OpBuilder builder(&context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
+  setModelAttr(*module, config, name, *resolved);
+  builder.setInsertionPointToEnd(module->getBody());
+  buildGlobals(builder, config, *resolved);
+  buildPrograms(*module, config, *resolved);
+  return module;
+}
