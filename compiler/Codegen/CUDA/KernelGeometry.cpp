@@ -1,0 +1,66 @@
+//===- KernelGeometry.cpp - How a kernel is launched ----------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "compiler/Codegen/CUDA/KernelGeometry.h"
+#include "compiler/Codegen/CUDA/KernelTemplate.h"
+#include "compiler/Codegen/CUDA/MatvecEmitter.h"
+#include "compiler/Codegen/CUDA/RowLayout.h"
+#include "dialects/Plan/PlanOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::gpt2c;
+
+/// Rows times vectors a row must fit the index of the flat layout.
+static constexpr int64_t maxVectors = int64_t(1) << 31;
+
+static FailureOr<KernelGeometry> rowGeometry(plan::KernelOp kernel,
+                                             int64_t rows) {
+  FailureOr<RowProgram> program = RowProgram::analyze(kernel.getBody().front());
+  if (failed(program))
+    return failure();
+  RowLayout layout = chooseRowLayout(*program);
+  if (rows > maxVectors / layout.vectors)
+    return kernel.emitOpError("cannot run over ")
+           << rows << " rows of " << program->getColumns() << " columns";
+  KernelGeometry geometry;
+  geometry.blockThreads = layout.blockThreads;
+  geometry.gridX =
+      layout.kind == RowLayout::Flat
+          ? llvm::divideCeil(rows * layout.vectors, layout.blockThreads)
+          : llvm::divideCeil(rows, layout.rowsPerBlock());
+  return geometry;
+}
+
+static FailureOr<KernelGeometry> matvecGeometry(plan::KernelOp kernel,
+                                                int64_t rows) {
+  if (rows > MatvecShape::maxRows)
+    return kernel.emitOpError("a matvec takes at most ")
+           << MatvecShape::maxRows << " rows, not " << rows;
+  MatvecShape shape(kernel.getWeightType());
+  KernelGeometry geometry;
+  geometry.blockThreads = MatvecShape::warps * 32;
+  geometry.dynamicSharedBytes = matvecSharedBytes(kernel);
+  geometry.gridX = shape.blocks();
+  return geometry;
+}
+
+FailureOr<KernelGeometry> gpt2c::geometryFor(plan::KernelOp kernel,
+                                             int64_t rows) {
+  if (rows < 1) {
+    kernel.emitOpError("needs at least one row to run over");
+    return failure();
+  }
+  if (kernel.isRow())
+    return rowGeometry(kernel, rows);
+  if (kernel.isMatvec())
+    return matvecGeometry(kernel, rows);
+  const KernelTemplate *kernelTemplate = findKernelTemplate(kernel.getKind());
+  if (!kernelTemplate)
+    return kernel.emitOpError("no CUDA template is called '")
+           << kernel.getKind() << "'";
+  auto error = [&](const llvm::Twine &message) { kernel.emitOpError(message); };
+  if (failed(checkConfigKeys(*kernelTemplate, kernel.getConfigAttr(), error)))
+    return failure();
+  return kernelTemplate->geometry(kernel.getConfigAttr(), rows, error);
+}

@@ -1,0 +1,41 @@
+//===- RowLayout.h - Where a row program keeps its values -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#ifndef GPT2C_CODEGEN_CUDA_ROWLAYOUT_H
+#define GPT2C_CODEGEN_CUDA_ROWLAYOUT_H
+
+#include "compiler/Codegen/CUDA/RowProgram.h"
+
+namespace mlir::gpt2c {
+
+struct RowLayout {
+  enum Kind {
+    Flat,      // no reductions: a thread an aligned vector of columns
+    Registers, // `lanes` threads a row, which holds its values in registers
+    Streamed,  // too wide for that: every pass reads its inputs again
+    Block      // a block walks over all rows in every pass (matvec's x)
+  };
+  Kind kind = Flat;
+  unsigned vector = 1;       // columns that move as one access: 1, 2, 4 or 8
+  unsigned lanes = 1;        // threads a row
+  unsigned blockThreads = 256;
+  /// Vectors a row, and vectors a lane.
+  int64_t vectors = 1;
+  int64_t perLane = 1;
+  unsigned rowsPerBlock() const { return blockThreads / lanes; }
+};
+
+/// The layout of a kernel of its own.
+RowLayout chooseRowLayout(const RowProgram &program);
+
+/// The layout of code inside a block that computes a few rows for itself: all
+/// threads share a row, and a thread keeps next to nothing in registers. The
+/// order of a sum does not depend on the number of rows.
+RowLayout blockLayout(const RowProgram &program, unsigned blockThreads);
+
+/// Columns that move as one access where rows have `columns` of them.
+unsigned vectorWidth(int64_t columns, unsigned limit);
+
+} // namespace mlir::gpt2c
+
+#endif // GPT2C_CODEGEN_CUDA_ROWLAYOUT_H

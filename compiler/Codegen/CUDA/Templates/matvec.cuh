@@ -1,0 +1,149 @@
+// matvec: a few rows of x times every row of a weight matrix.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A group of SPLIT warps owns ROWS_PER_WARP weight rows; each of its warps
+// holds its share of them in registers, read 16 bytes a lane and all of it in
+// flight before the kernel waits for its predecessor, so the weights of one
+// kernel are fetched while the one before it still runs. A sum is taken in an
+// order that depends on K alone: chains of VECTOR columns, then the lane's
+// vectors, then lanes, then warps. So a row of x gives the same bits whatever
+// the other rows and their number are.
+
+// Weights are used once a token: they go past the caches. `volatile` keeps the
+// loads ahead of waitForPrevious().
+template <class T, int N> DEVICE Pack<T, N> loadStreaming(const T *from) {
+  constexpr int bytes = sizeof(Pack<T, N>);
+  static_assert(bytes <= 16, "one access");
+  Pack<T, N> result;
+  if constexpr (bytes == 16) {
+    uint4 &word = reinterpret_cast<uint4 &>(result);
+    asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                 : "l"(from));
+  } else if constexpr (bytes == 8) {
+    uint2 &word = reinterpret_cast<uint2 &>(result);
+    asm volatile("ld.global.cs.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(word.x), "=r"(word.y)
+                 : "l"(from));
+  } else if constexpr (bytes == 4) {
+    asm volatile("ld.global.cs.u32 %0, [%1];"
+                 : "=r"(reinterpret_cast<unsigned &>(result))
+                 : "l"(from));
+  } else {
+    asm volatile("ld.global.cs.u16 %0, [%1];"
+                 : "=h"(reinterpret_cast<unsigned short &>(result))
+                 : "l"(from));
+  }
+  return result;
+}
+
+// Brings `count` values into the L1 cache ahead of their use: a load of each
+// 128-byte line whose result nobody waits for.
+template <class T> DEVICE void fetchIntoCache(const T *from, int count) {
+  for (int i = threadIdx.x * (128 / sizeof(T)); i < count;
+       i += blockDim.x * (128 / sizeof(T))) {
+    unsigned ignored;
+    asm volatile("ld.global.ca.u8 %0, [%1];" : "=r"(ignored) : "l"(from + i));
+  }
+}
+
+// W is [N, K] of type TW, x [rows, K] of type TX, rows <= MAX_ROWS.
+template <class TW, class TX, int N, int K, int VECTOR, int SPLIT,
+          int ROWS_PER_WARP>
+struct Matvec {
+  static constexpr int WARPS = 8;
+  static constexpr int MAX_ROWS = 8;
+  static constexpr int GROUPS = WARPS / SPLIT;
+  static constexpr int ROWS_PER_BLOCK = GROUPS * ROWS_PER_WARP;
+  static constexpr int VECTORS = K / VECTOR;
+  static constexpr int STRIDE = 32 * SPLIT;
+  static constexpr int STEPS = (VECTORS + STRIDE - 1) / STRIDE;
+
+  Pack<TW, VECTOR> weights[ROWS_PER_WARP][STEPS];
+  int warp, lane, part, group;
+
+  // Vector number of step i; past VECTORS there is none.
+  DEVICE int vectorOf(int i) const { return i * STRIDE + part * 32 + lane; }
+
+  DEVICE void load(const TW *matrix) {
+    warp = threadIdx.x / 32;
+    lane = threadIdx.x % 32;
+    part = warp % SPLIT;
+    group = warp / SPLIT;
+    int first = blockIdx.x * ROWS_PER_BLOCK + group * ROWS_PER_WARP;
+#pragma unroll
+    for (int j = 0; j < ROWS_PER_WARP; ++j) {
+      const TW *row = matrix + (long long)min(first + j, N - 1) * K;
+#pragma unroll
+      for (int i = 0; i < STEPS; ++i) {
+        // Past the end the last vector stands in; it is not used.
+        int vector = min(vectorOf(i), VECTORS - 1);
+        weights[j][i] = loadStreaming<TW, VECTOR>(row + vector * VECTOR);
+      }
+    }
+  }
+
+  // The result that a thread finishes: number `item` of rows * ROWS_PER_BLOCK
+  // (of its warp where SPLIT is 1, else of the block).
+  static constexpr int ITEMS_PER_ROW =
+      SPLIT == 1 ? ROWS_PER_WARP : ROWS_PER_BLOCK;
+  DEVICE int item() const { return SPLIT == 1 ? lane : threadIdx.x; }
+  DEVICE int itemRow() const { return item() / ITEMS_PER_ROW; }
+  DEVICE int itemColumn() const {
+    int first = blockIdx.x * ROWS_PER_BLOCK;
+    return first + (SPLIT == 1 ? warp * ROWS_PER_WARP : 0) +
+           item() % ITEMS_PER_ROW;
+  }
+
+  DEVICE void dot(const TX *x, float (&sums)[ROWS_PER_WARP]) const {
+#pragma unroll
+    for (int j = 0; j < ROWS_PER_WARP; ++j)
+      sums[j] = 0.0f;
+#pragma unroll
+    for (int i = 0; i < STEPS; ++i) {
+      if (VECTORS % STRIDE != 0 && vectorOf(i) >= VECTORS)
+        continue;
+      const Pack<TX, VECTOR> values =
+          reinterpret_cast<const Pack<TX, VECTOR> *>(x)[vectorOf(i)];
+#pragma unroll
+      for (int j = 0; j < ROWS_PER_WARP; ++j) {
+        float chain = 0.0f;
+#pragma unroll
+        for (int k = 0; k < VECTOR; ++k)
+          chain = fmaf(toFloat(weights[j][i].get(k)), toFloat(values.get(k)),
+                       chain);
+        sums[j] += chain;
+      }
+    }
+  }
+
+  // The accumulator of this thread's item. Every thread must call it.
+  DEVICE float multiply(const TX *x, int rows) const {
+    __shared__ float partial[SPLIT][SPLIT == 1 ? 1 : MAX_ROWS * ROWS_PER_BLOCK];
+    float mine = 0.0f;
+    for (int row = 0; row < rows; ++row) {
+      float sums[ROWS_PER_WARP];
+      dot(x + (long long)row * K, sums);
+#pragma unroll
+      for (int j = 0; j < ROWS_PER_WARP; ++j) {
+        float sum = reduceLanes<Add, 32>(sums[j]);
+        if constexpr (SPLIT == 1) {
+          mine = lane == row * ROWS_PER_WARP + j ? sum : mine;
+        } else {
+          if (lane == 0)
+            partial[part][row * ROWS_PER_BLOCK + group * ROWS_PER_WARP + j] =
+                sum;
+        }
+      }
+    }
+    if constexpr (SPLIT > 1) {
+      __syncthreads();
+      int index = min(item(), MAX_ROWS * ROWS_PER_BLOCK - 1);
+      mine = partial[0][index];
+#pragma unroll
+      for (int i = 1; i < SPLIT; ++i)
+        mine += partial[i][index];
+    }
+    return mine;
+  }
+};

@@ -1,0 +1,180 @@
+//===- HostShim.h - Runs the text of CUDA kernels on the host ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// Stands in for Templates/preamble.cuh when g++ compiles the emitted text: the
+// same names, threads of one block as threads of the host, blocks one after
+// another. Slow; for a few rows.
+//
+//===----------------------------------------------------------------------===//
+#include <algorithm>
+#include <barrier>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#define DEVICE inline
+#define __global__
+#define __launch_bounds__(...)
+#define __shared__ static
+
+struct Index {
+  unsigned x = 0;
+};
+inline thread_local Index threadIdx, blockIdx, blockDim;
+inline std::barrier<> *blockBarrier;
+struct uint4 {
+  unsigned x, y, z, w;
+};
+struct uint2 {
+  unsigned x, y;
+};
+using std::max;
+using std::min;
+
+inline void __syncthreads() { blockBarrier->arrive_and_wait(); }
+inline void __syncwarp() {}
+inline void waitForPrevious() {}
+inline void launchDependents() {}
+
+inline float asFloat(unsigned bits) {
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+inline unsigned asUint(float value) {
+  unsigned bits;
+  std::memcpy(&bits, &value, 4);
+  return bits;
+}
+
+struct half {
+  unsigned short bits;
+};
+struct bf16 {
+  unsigned short bits;
+};
+inline float toFloat(float value) { return value; }
+inline float toFloat(half value) {
+  _Float16 number;
+  std::memcpy(&number, &value, 2);
+  return number;
+}
+inline float toFloat(bf16 value) { return asFloat(value.bits << 16); }
+template <class T> T fromFloat(float value);
+template <> inline float fromFloat<float>(float value) { return value; }
+template <> inline half fromFloat<half>(float value) {
+  _Float16 number = value;
+  half result;
+  std::memcpy(&result, &number, 2);
+  return result;
+}
+template <> inline bf16 fromFloat<bf16>(float value) {
+  unsigned bits = asUint(value);
+  if (value != value)
+    return {0x7fff};
+  return {(unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+template <class T> float roundTo(float value) {
+  return toFloat(fromFloat<T>(value));
+}
+
+template <class T> struct Scalar {
+  using type = T;
+  static T read(T value) { return value; }
+  static T write(T value) { return value; }
+};
+template <class T> struct Scalar16 {
+  using type = float;
+  static float read(T value) { return toFloat(value); }
+  static T write(float value) { return fromFloat<T>(value); }
+};
+template <> struct Scalar<half> : Scalar16<half> {};
+template <> struct Scalar<bf16> : Scalar16<bf16> {};
+
+template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16)
+    Pack {
+  T value[N];
+  typename Scalar<T>::type get(int k) const { return Scalar<T>::read(value[k]); }
+  void set(const typename Scalar<T>::type *from) {
+    for (int k = 0; k < N; ++k)
+      value[k] = Scalar<T>::write(from[k]);
+  }
+};
+
+inline float maxNan(float a, float b) {
+  return a != a || b != b ? NAN : a > b || (a == b && !std::signbit(a)) ? a : b;
+}
+inline float minNan(float a, float b) {
+  return a != a || b != b ? NAN : a < b || (a == b && std::signbit(a)) ? a : b;
+}
+struct Add {
+  template <class T> static T of(T a, T b) { return a + b; }
+};
+struct Max {
+  static float of(float a, float b) { return maxNan(a, b); }
+  static int of(int a, int b) { return std::max(a, b); }
+};
+struct Min {
+  static float of(float a, float b) { return minNan(a, b); }
+  static int of(int a, int b) { return std::min(a, b); }
+};
+
+// Every thread of the block takes part, as on the GPU every lane of the warp.
+inline double laneValues[1024];
+template <class Op, int L, class T> T reduceLanes(T value) {
+  for (int step = L / 2; step; step /= 2) {
+    laneValues[threadIdx.x] = value;
+    __syncthreads();
+    T other = laneValues[threadIdx.x ^ step];
+    __syncthreads();
+    value = Op::of(value, other);
+  }
+  return value;
+}
+template <class Op, int L, class T> T reduceWarps(T value, T *shared) {
+  value = reduceLanes<Op, 32>(value);
+  if (threadIdx.x % 32 == 0)
+    shared[threadIdx.x / 32] = value;
+  __syncthreads();
+  const T *group = shared + threadIdx.x / L * (L / 32);
+  value = group[0];
+  for (int i = 1; i < L / 32; ++i)
+    value = Op::of(value, group[i]);
+  return value;
+}
+
+template <class T> void fetchIntoCache(const T *, int) {}
+template <class T, int N> Pack<T, N> loadStreaming(const T *from) {
+  return *reinterpret_cast<const Pack<T, N> *>(from);
+}
+inline uint4 dynamicShared[1 << 14];
+
+template <class... Args, size_t... I>
+void callKernel(void (*kernel)(Args...), void **args,
+                std::index_sequence<I...>) {
+  kernel(*static_cast<Args *>(args[I])...);
+}
+
+/// `args` as cuLaunchKernel takes them: the address of every argument.
+template <class... Args>
+void hostLaunch(void (*kernel)(Args...), unsigned grid, unsigned block,
+                void **args) {
+  for (unsigned b = 0; b < grid; ++b) {
+    std::barrier<> barrier(block);
+    blockBarrier = &barrier;
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < block; ++t)
+      threads.emplace_back([=] {
+        threadIdx.x = t;
+        blockIdx.x = b;
+        blockDim.x = block;
+        callKernel(kernel, args, std::index_sequence_for<Args...>());
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+}

@@ -1,0 +1,88 @@
+//===- plan-to-cuda.cpp - Kernels of a plan module, for tests -------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// plan-to-cuda FILE.mlir                     prints the CUDA source
+// plan-to-cuda FILE.mlir --arch=sm_80,sm_90  compiles it and prints what the
+//                                            assembler said of every kernel
+//                        [--threads=N] [--out=DIR]  ... and writes the cubins
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Codegen/CUDA/CUDACodegen.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using llvm::StringRef;
+
+static void writeModules(const gpt2c::CompiledCode &code, StringRef folder) {
+  for (const gpt2c::CompiledKernel &kernel : code.kernels)
+    for (const gpt2c::KernelImage &image : kernel.images) {
+      const gpt2c::CodeModule &module = code.modules[image.module];
+      bool isPtx = module.format == gpt2c::CodeFormat::Ptx;
+      std::string path = llvm::formatv("{0}/{1}.{2}.{3}", folder, kernel.name,
+                                       module.arch, isPtx ? "ptx" : "cubin");
+      std::error_code error;
+      llvm::raw_fd_ostream(path, error) << module.bytes;
+      if (error)
+        llvm::errs() << path << ": " << error.message() << "\n";
+    }
+}
+
+static int compile(ModuleOp module, const gpt2c::CudaCodegenOptions &options,
+                   StringRef folder) {
+  FailureOr<gpt2c::CompiledCode> code = gpt2c::compileForCuda(module, options);
+  if (failed(code))
+    return 1;
+  for (const gpt2c::CompiledKernel &kernel : code->kernels)
+    for (const gpt2c::KernelImage &image : kernel.images) {
+      const gpt2c::CodeModule &compiled = code->modules[image.module];
+      bool isPtx = compiled.format == gpt2c::CodeFormat::Ptx;
+      llvm::outs() << llvm::formatv(
+          "{0} {1} {2} bytes {3} registers {4} shared {5} dynamic {6} local "
+          "{7} threads {8}\n",
+          kernel.name, compiled.arch, isPtx ? "ptx" : "cubin",
+          compiled.bytes.size(), image.registers, image.staticSharedBytes,
+          kernel.dynamicSharedBytes, image.spillBytes, kernel.blockThreads);
+    }
+  if (!folder.empty())
+    writeModules(*code, folder);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  gpt2c::CudaCodegenOptions options;
+  StringRef path, folder;
+  for (int i = 1; i < argc; ++i) {
+    StringRef argument = argv[i];
+    if (argument.consume_front("--arch="))
+      for (StringRef arch : llvm::split(argument, ','))
+        options.archs.push_back(arch.str());
+    else if (argument.consume_front("--threads="))
+      argument.getAsInteger(10, options.threads);
+    else if (argument.consume_front("--out="))
+      folder = argument;
+    else
+      path = argument;
+  }
+  DialectRegistry registry;
+  registry.insert<plan::PlanDialect, linalg::LinalgDialect, arith::ArithDialect,
+                  math::MathDialect, tensor::TensorDialect>();
+  MLIRContext context(registry);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(path, &context);
+  if (!module)
+    return 1;
+  if (!options.archs.empty())
+    return compile(*module, options, folder);
+  llvm::outs() << gpt2c::emitCudaSource(*module);
+  return 0;
+}
