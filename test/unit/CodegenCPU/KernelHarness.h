@@ -1,0 +1,52 @@
+// Compiles plan.kernel text and calls the result in this process.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compiler/Codegen/CPU/CPUCodegen.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpt2test {
+
+/// A context with everything that kernels need.
+class KernelContext {
+public:
+  KernelContext();
+
+  /// Compiles a module of plan.kernels, or of functions around one
+  /// decomposable gpt2 op each, which becomes a kernel of the function's name.
+  /// On failure returns nothing and keeps the diagnostics.
+  std::optional<mlir::gpt2c::CompiledCode>
+  compile(const std::string &text,
+          const mlir::gpt2c::CpuCodegenOptions &options = {});
+
+  const std::string &diagnostics() const { return messages; }
+
+private:
+  mlir::MLIRContext context;
+  std::string messages;
+};
+
+/// A shared object loaded from memory.
+class LoadedKernels {
+public:
+  explicit LoadedKernels(const std::string &bytes);
+  ~LoadedKernels();
+  LoadedKernels(const LoadedKernels &) = delete;
+
+  void call(const std::string &name, const std::vector<void *> &buffers,
+            int64_t rowBegin, int64_t rowEnd) const;
+
+private:
+  void *handle = nullptr;
+};
+
+/// Architectures that this machine can run, lowest first.
+std::vector<std::string> runnableArchs();
+
+} // namespace gpt2test
