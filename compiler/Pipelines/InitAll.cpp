@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/Pipelines/InitAll.h"
 
+#include "compiler/Codegen/CPU/CPUCodegen.h"
+#include "compiler/Codegen/CPU/Passes.h"
 #include "compiler/Conversion/Passes.h"
 #include "compiler/Memory/Passes.h"
 #include "dialects/GPT2/GPT2Dialect.h"
@@ -24,10 +26,13 @@ void gpt2c::registerAllDialects(DialectRegistry &registry) {
       .insert<gpt2::GPT2Dialect, plan::PlanDialect, arith::ArithDialect,
               func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
               memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect>();
+  registerCpuCodegen(registry);
 }
 
 void gpt2c::registerAllPasses() {
   registerTransformsPasses();
   registerGpt2ConversionPasses();
   registerGpt2MemoryPasses();
+  registerCodegenCPUPasses();
+  registerCpuKernelPipeline();
 }
