@@ -20,17 +20,23 @@ SKIPPED = 77  # the exit status that ctest counts as skipped
 _TYPES = {"F32": "f", "F64": "d", "I64": "q", "I32": "i"}
 
 
+def header(data):
+    """(the entries by name, where the tensors begin) of a safetensors file."""
+    (length,) = struct.unpack_from("<Q", data)
+    entries = json.loads(data[8:8 + length])
+    entries.pop("__metadata__", None)
+    return entries, 8 + length
+
+
 def read_safetensors(path):
     """{name: (shape, values)} of a file with 4 and 8 byte types."""
     data = Path(path).read_bytes()
-    (length,) = struct.unpack_from("<Q", data)
+    entries, start = header(data)
     tensors = {}
-    for name, entry in json.loads(data[8:8 + length]).items():
-        if name == "__metadata__":
-            continue
+    for name, entry in entries.items():
         begin, end = entry["data_offsets"]
         values = array.array(_TYPES[entry["dtype"]])
-        values.frombytes(data[8 + length + begin:8 + length + end])
+        values.frombytes(data[start + begin:start + end])
         tensors[name] = (entry["shape"], values)
     return tensors
 
