@@ -1,0 +1,146 @@
+//===- Bench.cpp - gpt2-run bench -----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "runtime/Engine/Bench.h"
+#include "runtime/Support/Json.h"
+#include "tools/gpt2-run/Commands.h"
+#include "tools/gpt2-run/Machine.h"
+#include "tools/gpt2-run/Runner.h"
+
+using namespace gpt2rt;
+using namespace gpt2rt::tool;
+
+namespace {
+
+struct Flags {
+  RunnerFlags runner;
+  uint32_t batch = 0, promptTokens = 0, newTokens = 0, repeats = 5;
+  bool profile = false, json = false;
+};
+
+/// Flags that are not given take what the model has room for.
+BenchOptions makeOptions(const Flags &flags, const Plan &plan) {
+  uint32_t positions = plan.root().model()->positions();
+  BenchOptions options;
+  options.batch = flags.batch ? flags.batch : plan.root().batch();
+  options.promptTokens =
+      flags.promptTokens
+          ? flags.promptTokens
+          : std::min(options.promptTokens, std::max(1u, positions / 2));
+  uint32_t room = positions - std::min(positions, options.promptTokens);
+  options.newTokens = flags.newTokens
+                          ? flags.newTokens
+                          : std::max(1u, std::min(options.newTokens, room));
+  options.repeats = flags.repeats;
+  options.profile = flags.profile;
+  return options;
+}
+
+std::string deviceName(const Plan &plan, const Flags &flags) {
+  if (plan.root().target() == fb::Target::CPU)
+    return readCpu().name;
+  std::vector<Gpu> gpus = findGpus().gpus;
+  auto index = static_cast<size_t>(flags.runner.device);
+  return index < gpus.size() ? gpus[index].name : "unknown GPU";
+}
+
+Json profileJson(const std::vector<InstructionTime> &times) {
+  Json list = Json::array();
+  for (const InstructionTime &time : times)
+    list.push_back({{"what", time.what}, {"seconds", time.seconds}});
+  return list;
+}
+
+Json benchJson(const Flags &flags, const BenchOptions &options,
+               const BenchResult &result, const Runner &runner) {
+  const fb::Plan &plan = runner.plan().root();
+  Json json = {{"model", plan.model()->name()->str()},
+               {"target", fb::EnumNameTarget(plan.target())},
+               {"precision", fb::EnumNamePrecision(plan.precision())},
+               {"device", deviceName(runner.plan(), flags)},
+               {"batch", options.batch},
+               {"prompt_tokens", options.promptTokens},
+               {"new_tokens", options.newTokens},
+               {"repeats", options.repeats},
+               {"load_seconds", runner.loadSeconds()},
+               {"first_token_seconds", result.firstTokenSeconds},
+               {"prefill",
+                {{"seconds", result.prefillSeconds},
+                 {"tokens_per_second", result.prefillTokensPerSecond}}},
+               {"memory", runner.memoryJson()}};
+  json["decode"] = nullptr;
+  if (options.newTokens > 1)
+    json["decode"] = {{"step_seconds", result.decodeStepSeconds},
+                      {"tokens_per_second", result.decodeTokensPerSecond}};
+  if (options.profile)
+    json["profile"] = {{"prefill_chunk", profileJson(result.prefillProfile)},
+                       {"decode_step", profileJson(result.decodeProfile)}};
+  return json;
+}
+
+void printProfile(const char *title,
+                  const std::vector<InstructionTime> &times) {
+  double total = 0;
+  for (const InstructionTime &time : times)
+    total += time.seconds;
+  std::printf("%s: %.1f us\n", title, total * 1e6);
+  for (const InstructionTime &time : times)
+    std::printf("  %10.1f us  %5.1f%%  %s\n", time.seconds * 1e6,
+                total > 0 ? 100 * time.seconds / total : 0, time.what.c_str());
+}
+
+void printText(const Flags &flags, const BenchOptions &options,
+               const BenchResult &result, const Runner &runner) {
+  const fb::Plan &plan = runner.plan().root();
+  std::printf("%s, %s, %s, batch %u\n", plan.model()->name()->c_str(),
+              fb::EnumNamePrecision(plan.precision()),
+              deviceName(runner.plan(), flags).c_str(), options.batch);
+  std::printf("load         %10.3f s\nfirst token  %10.3f s\n",
+              runner.loadSeconds(), result.firstTokenSeconds);
+  std::printf("prefill %4u %10.1f tok/s  (%.3f ms)\n", options.promptTokens,
+              result.prefillTokensPerSecond, result.prefillSeconds * 1e3);
+  if (options.newTokens > 1)
+    std::printf("decode  %4u %10.1f tok/s  (%.1f us a step)\n",
+                options.newTokens - 1, result.decodeTokensPerSecond,
+                result.decodeStepSeconds * 1e6);
+  if (options.profile) {
+    printProfile("prefill chunk by instruction", result.prefillProfile);
+    printProfile("decode step by instruction", result.decodeProfile);
+  }
+}
+
+Status bench(Flags &flags) {
+  // Speed does not depend on the weights' values.
+  if (flags.runner.model.empty())
+    flags.runner.randomWeights = true;
+  GPT2_ASSIGN_OR_RETURN(Runner runner, Runner::open(flags.runner));
+  BenchOptions options = makeOptions(flags, runner.plan());
+  GPT2_ASSIGN_OR_RETURN(BenchResult result,
+                        runBench(runner.plan(), runner.executor(), options));
+  if (flags.json)
+    printJson(benchJson(flags, options, result, runner));
+  else
+    printText(flags, options, result, runner);
+  runner.printMemory();
+  return Status::okStatus();
+}
+
+} // namespace
+
+Command tool::addBench(CLI::App &app) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App *sub = app.add_subcommand(
+      "bench", "Speed of prefill and decode, medians over repeats");
+  flags->runner.add(*sub);
+  auto count = [&](const char *name, uint32_t &value, const char *help) {
+    sub->add_option(name, value, help)->check(CLI::Range(1u, 1u << 24));
+  };
+  count("--batch", flags->batch, "Sequences at a time (the plan's batch)");
+  count("--prompt-tokens", flags->promptTokens, "Tokens of a prompt (512)");
+  count("--new-tokens", flags->newTokens, "Tokens to generate (128)");
+  count("--repeat", flags->repeats, "Runs to take medians of (5)");
+  sub->add_flag("--profile", flags->profile, "Time by instruction");
+  sub->add_flag("--json", flags->json, "Print one JSON object");
+  return [=] { return bench(*flags); };
+}

@@ -1,0 +1,44 @@
+//===- Machine.h - What this machine has ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gpt2rt::tool {
+
+struct Cpu {
+  std::string name;
+  /// Of those that kernels could use: avx2, fma, avx512f, avx512_bf16, ...
+  std::vector<std::string> features;
+  std::string level; ///< the best of x86-64-v2, -v3, -v4
+  unsigned threads = 0;
+};
+Cpu readCpu();
+
+struct Memory {
+  uint64_t total = 0, available = 0; ///< bytes
+  std::string hugePages;             ///< "always", "madvise", "never"
+};
+Memory readMemory();
+
+struct Gpu {
+  std::string name;
+  std::string arch; ///< "sm_90"
+  uint64_t memory = 0;
+};
+
+/// What libcuda says, loaded with dlopen.
+struct Gpus {
+  std::string driver; ///< newest CUDA that the driver supports, "13.0"
+  std::vector<Gpu> gpus;
+  std::string problem; ///< why there are none
+};
+Gpus findGpus();
+
+/// The name under which dlopen finds a library, or "".
+std::string findLibrary(const std::vector<std::string> &names);
+
+} // namespace gpt2rt::tool

@@ -1,0 +1,69 @@
+//===- Runner.h - A plan with weights, ready to run -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/Device/Executor.h"
+#include "runtime/Text/Tokenizer.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace gpt2rt::tool {
+
+/// The flags that every command with a plan and weights has.
+struct RunnerFlags {
+  std::string plan;
+  std::string model;
+  bool randomWeights = false;
+  uint64_t weightSeed = 0;
+  int threads = 0;
+  int device = 0;
+
+  void add(CLI::App &app);
+};
+
+/// A loaded plan, its executor and its weights.
+class Runner {
+public:
+  static Result<Runner> open(const RunnerFlags &flags);
+
+  const Plan &plan() const { return *loaded; }
+  Executor &executor() const { return *target; }
+  /// Reading the plan, allocating, and laying out the weights.
+  double loadSeconds() const { return seconds; }
+
+  /// One line on standard error: predicted, allocated, reserve.
+  void printMemory() const;
+  /// {"predicted_bytes": ..., "allocated_bytes": ..., "reserve_bytes": ...,
+  /// "arenas": [...]}
+  nlohmann::json memoryJson() const;
+
+private:
+  Runner() = default;
+
+  std::unique_ptr<Plan> loaded; // the executor keeps its address
+  std::unique_ptr<Executor> target;
+  double seconds = 0;
+};
+
+/// The tokenizer of a model directory, or null where the directory has none.
+Result<std::unique_ptr<Tokenizer>> loadTokenizer(const std::string &model);
+
+/// "1,2,3" as token ids; `flag` is named in errors.
+Result<std::vector<int32_t>> parseIds(std::string_view text,
+                                      std::string_view flag);
+
+/// A file's text, or standard input's where the path is "-".
+Result<std::string> readInput(const std::string &path);
+
+/// One line of JSON on standard output.
+void printJson(const nlohmann::json &value);
+
+/// "474.7 MiB".
+std::string formatBytes(uint64_t bytes);
+
+} // namespace gpt2rt::tool
