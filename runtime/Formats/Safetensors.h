@@ -9,9 +9,9 @@
 
 #include "runtime/Support/DType.h"
 #include "runtime/Support/File.h"
+#include "runtime/Support/StringMap.h"
 
 #include <map>
-#include <unordered_map>
 
 namespace gpt2rt {
 
@@ -24,15 +24,7 @@ struct TensorView {
   size_t bytes = 0;
 };
 
-/// Transparent, so that lookups by string_view build no string.
-struct StringHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const {
-    return std::hash<std::string_view>()(text);
-  }
-};
-using TensorMap =
-    std::unordered_map<std::string, TensorView, StringHash, std::equal_to<>>;
+using TensorMap = StringMap<TensorView>;
 
 /// One parsed file. Views point into the mapping and live as long as it.
 class SafetensorsFile {

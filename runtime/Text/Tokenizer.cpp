@@ -38,7 +38,7 @@ private:
 /// The id of the token for every byte: without all 256 some text has no
 /// encoding.
 static Result<std::array<int32_t, 256>>
-findByteTokens(const std::map<std::string, int32_t> &vocab) {
+findByteTokens(const Vocabulary &vocab) {
   std::array<int32_t, 256> ids;
   for (int byte = 0; byte < 256; ++byte) {
     std::string spelled = alphabetSpelling(static_cast<uint8_t>(byte));
@@ -53,80 +53,90 @@ findByteTokens(const std::map<std::string, int32_t> &vocab) {
 
 static Result<MergeTable> buildMerges(const TokenizerFiles &files) {
   MergeTable table(files.merges.size());
-  auto idOf = [&](const std::string &token) {
-    auto place = files.vocab.find(token);
-    return place == files.vocab.end() ? -1 : place->second;
-  };
+  std::string joined;
   for (size_t rank = 0; rank < files.merges.size(); ++rank) {
     const auto &[left, right] = files.merges[rank];
-    const std::string joined = left + right;
-    for (const std::string *token : {&left, &right, &joined})
-      if (idOf(*token) < 0)
+    joined.assign(left).append(right);
+    int32_t ids[3];
+    size_t known = 0;
+    for (std::string_view token :
+         {std::string_view(left), std::string_view(right),
+          std::string_view(joined)}) {
+      auto place = files.vocab.find(token);
+      if (place == files.vocab.end())
         return dataLoss("merge ", rank, " (", quote(left), " ", quote(right),
-                        ") needs token ", quote(*token),
+                        ") needs token ", quote(token),
                         ", which the vocabulary does not have");
-    Merge merge = {static_cast<uint32_t>(rank), idOf(joined)};
-    if (!table.insert(idOf(left), idOf(right), merge))
+      ids[known++] = place->second;
+    }
+    if (!table.insert(ids[0], ids[1], {static_cast<uint32_t>(rank), ids[2]}))
       return dataLoss("merge ", rank, " (", quote(left), " ", quote(right),
                       ") is listed twice");
   }
   return table;
 }
 
-/// Two tokens with one id could not both be decoded.
-static Status checkIds(const TokenizerFiles &files) {
-  std::unordered_map<int32_t, std::string_view> owner;
-  for (const auto &[token, id] : files.vocab)
-    if (auto [place, isNew] = owner.emplace(id, token); !isNew)
-      return dataLoss("tokens ", quote(place->second), " and ", quote(token),
-                      " have the same id ", id);
-  for (const auto &[token, id] : files.addedTokens) {
-    if (token.empty())
-      return dataLoss("an added token is empty");
-    if (auto [place, isNew] = owner.emplace(id, token);
-        !isNew && place->second != token)
-      return dataLoss("tokens ", quote(place->second), " and ", quote(token),
-                      " have the same id ", id);
-  }
-  return {};
-}
-
-void Tokenizer::setTokens(const TokenizerFiles &files) {
+/// Every token's bytes by id. Two tokens with one id could not both be
+/// decoded; an added token may repeat one of the vocabulary.
+static Result<std::vector<std::string>>
+tableOfTokens(const TokenizerFiles &files) {
   int32_t largest = 0;
-  for (const auto *list : {&files.vocab, &files.addedTokens})
-    for (const auto &[token, id] : *list)
+  for (const Vocabulary *list : {&files.vocab, &files.addedTokens})
+    for (const auto &[token, id] : *list) {
+      if (token.empty())
+        return dataLoss("the token of id ", id, " is empty");
       largest = std::max(largest, id);
-  tokens.resize(static_cast<size_t>(largest) + 1);
+    }
+  std::vector<std::string> tokens(static_cast<size_t>(largest) + 1);
+  auto sharedId = [&](std::string_view token, int32_t id) {
+    return dataLoss("tokens ", quote(tokens[id]), " and ", quote(token),
+                    " have the same id ", id);
+  };
   // A token with code points outside the alphabet stands for its own UTF-8.
-  for (const auto &[token, id] : files.vocab)
+  for (const auto &[token, id] : files.vocab) {
+    if (!tokens[id].empty())
+      return sharedId(token, id);
     tokens[id] = bytesFromAlphabet(token).value_or(token);
-  for (const auto &[token, id] : files.addedTokens) {
-    tokens[id] = token;
-    specialIds.push_back(id);
-    added[static_cast<unsigned char>(token[0])].push_back({token, id});
   }
-  std::sort(specialIds.begin(), specialIds.end());
-  for (std::vector<Added> &list : added)
-    std::sort(list.begin(), list.end(), [](const Added &a, const Added &b) {
-      return a.text.size() > b.text.size();
-    });
+  for (const auto &[token, id] : files.addedTokens) {
+    auto place = files.vocab.find(token);
+    bool repeated = place != files.vocab.end() && place->second == id;
+    if (!tokens[id].empty() && !repeated)
+      return sharedId(token, id);
+    tokens[id] = token;
+  }
+  return tokens;
 }
 
 static Result<Bpe> buildBpe(const TokenizerFiles &files) {
-  GPT2_RETURN_IF_ERROR(checkIds(files));
   GPT2_ASSIGN_OR_RETURN(auto byteTokens, findByteTokens(files.vocab));
   GPT2_ASSIGN_OR_RETURN(MergeTable merges, buildMerges(files));
   return Bpe(std::move(merges), byteTokens);
 }
 
+void Tokenizer::setAddedTokens(const Vocabulary &list) {
+  for (const auto &[token, id] : list) {
+    specialIds.push_back(id);
+    added[static_cast<unsigned char>(token[0])].push_back({token, id});
+  }
+  std::sort(specialIds.begin(), specialIds.end());
+  for (std::vector<Added> &bucket : added)
+    std::sort(bucket.begin(), bucket.end(), [](const Added &a, const Added &b) {
+      return a.text.size() > b.text.size();
+    });
+}
+
 Result<Tokenizer> Tokenizer::build(const TokenizerFiles &files,
                                    std::string_view what) {
+  Result<std::vector<std::string>> tokens = tableOfTokens(files);
+  if (!tokens.ok())
+    return tokens.status().withContext(what);
   Result<Bpe> bpe = buildBpe(files);
   if (!bpe.ok())
     return bpe.status().withContext(what);
   GPT2_ASSIGN_OR_RETURN(PreTokenizer splitter, PreTokenizer::create());
-  Tokenizer result(std::move(splitter), *std::move(bpe));
-  result.setTokens(files);
+  Tokenizer result(std::move(splitter), *std::move(bpe), *std::move(tokens));
+  result.setAddedTokens(files.addedTokens);
   return result;
 }
 

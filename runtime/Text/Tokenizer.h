@@ -45,16 +45,15 @@ public:
   int32_t vocabSize() const { return static_cast<int32_t>(tokens.size()); }
 
 private:
-  Tokenizer(PreTokenizer splitter, Bpe bpe)
-      : splitter(std::move(splitter)), bpe(std::move(bpe)) {}
-
+  Tokenizer(PreTokenizer splitter, Bpe bpe, std::vector<std::string> tokens)
+      : splitter(std::move(splitter)), bpe(std::move(bpe)),
+        tokens(std::move(tokens)) {}
   struct Added {
     std::string text;
     int32_t id;
   };
   class WordCache;
-
-  void setTokens(const TokenizerFiles &files);
+  void setAddedTokens(const Vocabulary &list);
   const Added *addedTokenAt(std::string_view text) const;
   Status encodePlain(std::string_view text, WordCache &cache,
                      std::vector<int32_t> &out) const;

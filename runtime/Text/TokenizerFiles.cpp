@@ -26,23 +26,18 @@ Result<int32_t> gpt2rt::parseTokenId(const Json &value, std::string_view token,
   return static_cast<int32_t>(value.get<uint64_t>());
 }
 
-Result<std::map<std::string, int32_t>>
-gpt2rt::parseVocabObject(const Json &object, std::string_view what) {
+Result<Vocabulary> gpt2rt::parseVocabObject(const Json &object,
+                                            std::string_view what) {
   if (!object.is_object())
     return dataLoss(what, " is ", jsonTypeName(object),
                     ", expected an object of tokens and ids");
-  std::map<std::string, int32_t> vocab;
+  Vocabulary vocab;
+  vocab.reserve(object.size());
   for (auto &[token, value] : object.items()) {
     GPT2_ASSIGN_OR_RETURN(int32_t id, parseTokenId(value, token, what));
     vocab.emplace(token, id);
   }
   return vocab;
-}
-
-Result<std::map<std::string, int32_t>>
-gpt2rt::parseVocab(std::string_view text, std::string_view what) {
-  GPT2_ASSIGN_OR_RETURN(Json document, parseJson(text, what));
-  return parseVocabObject(document, what);
 }
 
 bool gpt2rt::splitMerge(std::string_view line,

@@ -8,31 +8,34 @@
 #pragma once
 
 #include "runtime/Support/Status.h"
+#include "runtime/Support/StringMap.h"
 
-#include <map>
+#include <vector>
 
 namespace gpt2rt {
 
+using Vocabulary = StringMap<int32_t>;
+
 struct TokenizerFiles {
   /// Tokens spelled in the byte alphabet, as the files have them.
-  std::map<std::string, int32_t> vocab;
+  Vocabulary vocab;
   /// Pairs of tokens in order of rank.
   std::vector<std::pair<std::string, std::string>> merges;
   /// Tokens found in text before any splitting, such as <|endoftext|>, as
   /// plain UTF-8.
-  std::map<std::string, int32_t> addedTokens;
+  Vocabulary addedTokens;
 };
 
-/// Ids at or above this are refused.
-inline constexpr int32_t maxTokenId = 1 << 24;
+/// Ids at or above this are refused: far above any GPT-2's, and a table of so
+/// many tokens is still small.
+inline constexpr int32_t maxTokenId = 1 << 20;
 
 /// Reads the files of a model directory: tokenizer.json if there is one, else
 /// vocab.json and merges.txt.
 Result<TokenizerFiles> readTokenizerFiles(const std::string &directory);
 
 // The parsers; `what` names the source in errors.
-Result<std::map<std::string, int32_t>> parseVocab(std::string_view text,
-                                                  std::string_view what);
+Result<Vocabulary> parseVocab(std::string_view text, std::string_view what);
 Result<std::vector<std::pair<std::string, std::string>>>
 parseMerges(std::string_view text, std::string_view what);
 Result<TokenizerFiles> parseTokenizerJson(std::string_view text,

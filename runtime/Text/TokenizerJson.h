@@ -7,16 +7,13 @@
 #pragma once
 
 #include "runtime/Support/Json.h"
-
-#include <map>
-
+#include "runtime/Text/TokenizerFiles.h"
 namespace gpt2rt {
 
 Result<int32_t> parseTokenId(const Json &value, std::string_view token,
                              std::string_view what);
 
-Result<std::map<std::string, int32_t>> parseVocabObject(const Json &object,
-                                                        std::string_view what);
+Result<Vocabulary> parseVocabObject(const Json &object, std::string_view what);
 
 /// The text of an added token, refusing options that change how it is found.
 Result<std::string> parseAddedTokenContent(const Json &token,

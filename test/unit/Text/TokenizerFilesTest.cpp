@@ -15,8 +15,8 @@ using namespace nlohmann::literals;
 namespace {
 
 /// The 256 byte tokens with ids 0 to 255.
-std::map<std::string, int32_t> byteVocab() {
-  std::map<std::string, int32_t> vocab;
+Vocabulary byteVocab() {
+  Vocabulary vocab;
   for (int byte = 0; byte < 256; ++byte)
     vocab[alphabetSpelling(static_cast<uint8_t>(byte))] = byte;
   return vocab;
@@ -137,8 +137,8 @@ TEST(TokenizerFiles, VocabIsTokensAndIds) {
                "the id of token 'a' is a string");
   EXPECT_ERROR(parseVocab(R"({"a": -1})", "v.json"), ErrorCode::DataLoss,
                "the id -1 of token 'a'");
-  EXPECT_ERROR(parseVocab(R"({"a": 16777216})", "v.json"), ErrorCode::DataLoss,
-               "not in 0 to 16777215");
+  EXPECT_ERROR(parseVocab(R"({"a": 1048576})", "v.json"), ErrorCode::DataLoss,
+               "not in 0 to 1048575");
   EXPECT_ERROR(parseVocab(R"({"a": 1, "a": 2})", "v.json"), ErrorCode::DataLoss,
                "duplicate key 'a'");
 }

@@ -104,7 +104,7 @@ TEST_P(TokenizerFixture, LongRunsAreFast) {
         std::string(1 << 20, '\n') + "x", std::string(1 << 20, '\x80')})
     EXPECT_EQ(tokenizer->decode(encode(run)), run);
   std::string letters;
-  for (int i = 0; i < 1 << 20; ++i)
+  for (unsigned i = 0; i < 1u << 20; ++i)
     letters.push_back(static_cast<char>('a' + i * i % 23));
   EXPECT_EQ(tokenizer->decode(encode(letters)), letters);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::minutes(1));
