@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Engine/Bench.h"
+#include "runtime/CUDA/Gpus.h"
 #include "runtime/Support/Json.h"
 #include "tools/gpt2-run/Commands.h"
 #include "tools/gpt2-run/Machine.h"
@@ -40,9 +41,10 @@ BenchOptions makeOptions(const Flags &flags, const Plan &plan) {
 std::string deviceName(const Plan &plan, const Flags &flags) {
   if (plan.root().target() == fb::Target::CPU)
     return readCpu().name;
-  std::vector<Gpu> gpus = findGpus().gpus;
   auto index = static_cast<size_t>(flags.runner.device);
-  return index < gpus.size() ? gpus[index].name : "unknown GPU";
+  Result<GpuReport> report = findGpus();
+  return report.ok() && index < report->gpus.size() ? report->gpus[index].name
+                                                    : "unknown GPU";
 }
 
 Json profileJson(const std::vector<InstructionTime> &times) {

@@ -3,7 +3,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/gpt2-run/Machine.h"
-#include "runtime/Support/StrCat.h"
 
 #include <dlfcn.h>
 #include <fstream>
@@ -76,69 +75,4 @@ std::string tool::findLibrary(const std::vector<std::string> &names) {
       return name;
     }
   return "";
-}
-
-namespace {
-
-/// The few driver functions that doctor asks, by their stable C interface, so
-/// that it also works in a build without the toolkit's headers.
-struct DriverApi {
-  int (*init)(unsigned) = nullptr;
-  int (*version)(int *) = nullptr;
-  int (*count)(int *) = nullptr;
-  int (*get)(int *, int) = nullptr;
-  int (*name)(char *, int, int) = nullptr;
-  int (*totalMem)(size_t *, int) = nullptr;
-  int (*attribute)(int *, int, int) = nullptr;
-
-  bool load(void *library) {
-    auto find = [&](auto &function, const char *symbol) {
-      function = reinterpret_cast<std::decay_t<decltype(function)>>(
-          dlsym(library, symbol));
-      return function != nullptr;
-    };
-    return find(init, "cuInit") && find(version, "cuDriverGetVersion") &&
-           find(count, "cuDeviceGetCount") && find(get, "cuDeviceGet") &&
-           find(name, "cuDeviceGetName") &&
-           find(totalMem, "cuDeviceTotalMem_v2") &&
-           find(attribute, "cuDeviceGetAttribute");
-  }
-};
-
-// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
-constexpr int majorAttribute = 75, minorAttribute = 76;
-
-} // namespace
-
-Gpus tool::findGpus() {
-  Gpus found;
-  void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  DriverApi api;
-  if (!library || !api.load(library)) {
-    found.problem = "no NVIDIA driver (libcuda.so.1)";
-    return found;
-  }
-  int version = 0, count = 0;
-  if (api.version(&version) == 0)
-    found.driver = strCat(version / 1000, ".", version % 1000 / 10);
-  if (int error = api.init(0); error != 0 || api.count(&count) != 0) {
-    found.problem = strCat("the NVIDIA driver does not start (error ", error,
-                           "); is a GPU visible to this process?");
-    return found;
-  }
-  for (int i = 0; i < count; ++i) {
-    int device = 0, major = 0, minor = 0;
-    char name[256] = "";
-    size_t bytes = 0;
-    if (api.get(&device, i) != 0)
-      continue;
-    api.name(name, sizeof(name) - 1, device);
-    api.totalMem(&bytes, device);
-    api.attribute(&major, majorAttribute, device);
-    api.attribute(&minor, minorAttribute, device);
-    found.gpus.push_back({name, strCat("sm_", major, minor), bytes});
-  }
-  if (found.gpus.empty())
-    found.problem = "the NVIDIA driver sees no GPU";
-  return found;
 }

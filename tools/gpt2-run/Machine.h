@@ -24,20 +24,6 @@ struct Memory {
 };
 Memory readMemory();
 
-struct Gpu {
-  std::string name;
-  std::string arch; ///< "sm_90"
-  uint64_t memory = 0;
-};
-
-/// What libcuda says, loaded with dlopen.
-struct Gpus {
-  std::string driver; ///< newest CUDA that the driver supports, "13.0"
-  std::vector<Gpu> gpus;
-  std::string problem; ///< why there are none
-};
-Gpus findGpus();
-
 /// The name under which dlopen finds a library, or "".
 std::string findLibrary(const std::vector<std::string> &names);
 

@@ -56,13 +56,7 @@ static Result<std::unique_ptr<Executor>>
 createExecutor(const Plan &plan, ExecutorOptions options) {
   if (plan.root().target() == fb::Target::CPU)
     return createCpuExecutor(plan, options);
-#if GPT2_HAVE_CUDA_RUNTIME
   return createCudaExecutor(plan, options);
-#else
-  return failedPrecondition("the plan is for CUDA, but this gpt2-run was built "
-                            "without the CUDA backend; install the CUDA "
-                            "toolkit's headers and build it again");
-#endif
 }
 
 Result<Runner> Runner::open(const RunnerFlags &flags) {

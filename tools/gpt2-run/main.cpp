@@ -29,6 +29,16 @@ Status flushOutput() {
 
 /// CLI11's errors as one line that says where help is.
 int failParse(const CLI::App &app, const CLI::ParseError &error) {
+  std::vector<std::string> unknown = app.remaining(), commands;
+  if (app.get_subcommands().empty() && !unknown.empty()) {
+    for (const CLI::App *sub : app.get_subcommands({}))
+      commands.push_back(sub->get_name());
+    std::string nearest = nearestName(unknown[0], commands);
+    return fail(invalidArgument("unknown command ", quote(unknown[0]),
+                                nearest.empty() ? "" : ", did you mean '",
+                                nearest, nearest.empty() ? "" : "'?",
+                                " (see gpt2-run --help)"));
+  }
   std::string where = "gpt2-run";
   for (const CLI::App *sub : app.get_subcommands())
     where += " " + sub->get_name();
