@@ -11,21 +11,24 @@ using namespace mlir;
 using namespace mlir::gpt2c;
 using llvm::StringRef;
 
+// The order of these includes is the order of the text.
+// clang-format off
 static constexpr StringRef decodeSource =
 #include "compiler/Codegen/CUDA/Templates/attention_common.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/decode_attention.cuh.inc"
     ;
 static constexpr StringRef flashSource =
 #include "compiler/Codegen/CUDA/Templates/attention_common.cuh.inc"
-#include "compiler/Codegen/CUDA/Templates/flash_attention.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_common.cuh.inc"
-#include "compiler/Codegen/CUDA/Templates/flash_simt.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_tensor.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_simt.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_attention.cuh.inc"
     ;
 static constexpr StringRef cacheSource =
 #include "compiler/Codegen/CUDA/Templates/attention_common.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/cache_append.cuh.inc"
     ;
+// clang-format on
 
 static constexpr StringRef cacheKeys[] = {"dtype", "heads", "head_size",
                                           "positions"};

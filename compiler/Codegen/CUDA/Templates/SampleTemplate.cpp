@@ -10,12 +10,15 @@ using namespace mlir;
 using namespace mlir::gpt2c;
 using llvm::StringRef;
 
-// The arithmetic is the very text that the CPU target compiles.
+// The arithmetic is the very text that the CPU target compiles. The order of
+// these includes is the order of the text.
+// clang-format off
 static constexpr StringRef sampleSource =
+#include "compiler/Codegen/CUDA/Templates/sample_types.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/SamplingMath.h.inc"
 #include "compiler/Codegen/CUDA/Templates/sample.cuh.inc"
-#include "compiler/Codegen/CUDA/Templates/sample_types.cuh.inc"
     ;
+// clang-format on
 
 static constexpr StringRef sampleKeys[] = {"vocab", "padded_vocab",
                                            "positions_limit", "prefill"};
