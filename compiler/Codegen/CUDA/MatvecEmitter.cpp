@@ -202,8 +202,7 @@ LogicalResult gpt2c::emitMatvecKernel(plan::KernelOp kernel,
     os << formatv("const {0} *x = {1};\n", xType,
                   parts.prologueInputs[number]);
   } else {
-    os << "extern __shared__ uint4 dynamicShared[];\n"
-       << formatv("{0} *x = ({0} *)dynamicShared;\n{{\n", xType);
+    os << formatv("{0} *x = ({0} *)dynamicShared();\n{{\n", xType);
     if (failed(emitPrologue(parts.prologue, parts.prologueInputs, os)))
       return failure();
     os << "}\n";

@@ -590,7 +590,7 @@ bool RowEmitter::emitVectorExtract(tensor::ExtractOp op) {
 void RowEmitter::storeElements(Value tensor) {
   for (auto [i, output] : llvm::enumerate(program.getOutputs()))
     if (output == tensor)
-      os << "if (active)\n"
+      os << "if (active) "
          << formatv("(({0} *){1})[(long long)row * {2} + c] = {3};\n",
                     packType(tensor), outputNames[i], layout.vectors,
                     reference(tensor));
@@ -609,7 +609,7 @@ void RowEmitter::emitRowStores() {
       os << (layout.lanes > 32 ? "__syncthreads();\n" : "__syncwarp();\n");
     first = false;
     Type type = elementTypeOf(output);
-    os << (layout.lanes > 1 ? "if (active && lane == 0)\n" : "if (active)\n")
+    os << (layout.lanes > 1 ? "if (active && lane == 0) " : "if (active) ")
        << formatv(isa<FloatType>(type) ? "{0}[row] = fromFloat<{2}>({1});\n"
                                        : "{0}[row] = {1};\n",
                   outputNames[i], variables.lookup(output),

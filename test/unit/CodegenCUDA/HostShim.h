@@ -151,7 +151,10 @@ template <class T> void fetchIntoCache(const T *, int) {}
 template <class T, int N> Pack<T, N> loadStreaming(const T *from) {
   return *reinterpret_cast<const Pack<T, N> *>(from);
 }
-inline uint4 dynamicShared[1 << 14];
+inline uint4 *dynamicShared() {
+  static uint4 memory[1 << 14];
+  return memory;
+}
 
 template <class... Args, size_t... I>
 void callKernel(void (*kernel)(Args...), void **args,

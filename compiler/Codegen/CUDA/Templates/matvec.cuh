@@ -9,44 +9,6 @@
 // vectors, then lanes, then warps. So a row of x gives the same bits whatever
 // the other rows and their number are.
 
-// Weights are used once a token: they go past the caches. `volatile` keeps the
-// loads ahead of waitForPrevious().
-template <class T, int N> DEVICE Pack<T, N> loadStreaming(const T *from) {
-  constexpr int bytes = sizeof(Pack<T, N>);
-  static_assert(bytes <= 16, "one access");
-  Pack<T, N> result;
-  if constexpr (bytes == 16) {
-    uint4 &word = reinterpret_cast<uint4 &>(result);
-    asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
-                 : "l"(from));
-  } else if constexpr (bytes == 8) {
-    uint2 &word = reinterpret_cast<uint2 &>(result);
-    asm volatile("ld.global.cs.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(word.x), "=r"(word.y)
-                 : "l"(from));
-  } else if constexpr (bytes == 4) {
-    asm volatile("ld.global.cs.u32 %0, [%1];"
-                 : "=r"(reinterpret_cast<unsigned &>(result))
-                 : "l"(from));
-  } else {
-    asm volatile("ld.global.cs.u16 %0, [%1];"
-                 : "=h"(reinterpret_cast<unsigned short &>(result))
-                 : "l"(from));
-  }
-  return result;
-}
-
-// Brings `count` values into the L1 cache ahead of their use: a load of each
-// 128-byte line whose result nobody waits for.
-template <class T> DEVICE void fetchIntoCache(const T *from, int count) {
-  for (int i = threadIdx.x * (128 / sizeof(T)); i < count;
-       i += blockDim.x * (128 / sizeof(T))) {
-    unsigned ignored;
-    asm volatile("ld.global.ca.u8 %0, [%1];" : "=r"(ignored) : "l"(from + i));
-  }
-}
-
 // W is [N, K] of type TW, x [rows, K] of type TX, rows <= MAX_ROWS.
 template <class TW, class TX, int N, int K, int VECTOR, int SPLIT,
           int ROWS_PER_WARP>

@@ -141,6 +141,50 @@ template <class Op, int L, class T> DEVICE T reduceWarps(T value, T *shared) {
   return value;
 }
 
+// The launch's dynamic shared memory, aligned to 16 bytes.
+DEVICE uint4 *dynamicShared() {
+  extern __shared__ uint4 dynamicSharedMemory[];
+  return dynamicSharedMemory;
+}
+
+// A load of what is used once, past the caches; `volatile` keeps it ahead of a
+// waitForPrevious() that follows.
+template <class T, int N> DEVICE Pack<T, N> loadStreaming(const T *from) {
+  constexpr int bytes = sizeof(Pack<T, N>);
+  static_assert(bytes <= 16, "one access");
+  Pack<T, N> result;
+  if constexpr (bytes == 16) {
+    uint4 &word = reinterpret_cast<uint4 &>(result);
+    asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                 : "l"(from));
+  } else if constexpr (bytes == 8) {
+    uint2 &word = reinterpret_cast<uint2 &>(result);
+    asm volatile("ld.global.cs.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(word.x), "=r"(word.y)
+                 : "l"(from));
+  } else if constexpr (bytes == 4) {
+    asm volatile("ld.global.cs.u32 %0, [%1];"
+                 : "=r"(reinterpret_cast<unsigned &>(result))
+                 : "l"(from));
+  } else {
+    asm volatile("ld.global.cs.u16 %0, [%1];"
+                 : "=h"(reinterpret_cast<unsigned short &>(result))
+                 : "l"(from));
+  }
+  return result;
+}
+
+// Brings `count` values into the L1 cache ahead of their use: a load of each
+// 128-byte line whose result nobody waits for.
+template <class T> DEVICE void fetchIntoCache(const T *from, int count) {
+  for (int i = threadIdx.x * (128 / sizeof(T)); i < count;
+       i += blockDim.x * (128 / sizeof(T))) {
+    unsigned ignored;
+    asm volatile("ld.global.ca.u8 %0, [%1];" : "=r"(ignored) : "l"(from + i));
+  }
+}
+
 // Programmatic dependent launch: the next kernel may start once all blocks
 // have called launchDependents; what it reads is there after its own
 // waitForPrevious. Both do nothing before sm_90, where edges are full ones.

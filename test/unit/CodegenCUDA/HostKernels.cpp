@@ -1,0 +1,94 @@
+//===- HostKernels.cpp - Emitted CUDA text, compiled for the host ---------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "HostKernels.h"
+#include "compiler/Codegen/CUDA/CUDACodegen.h"
+#include "compiler/Codegen/CUDA/KernelGeometry.h"
+#include "compiler/Codegen/CUDA/MatvecEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Parser/Parser.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace gpt2test;
+
+static std::string sourceOf(mlir::ModuleOp module) {
+  std::string text = "#include \"test/unit/CodegenCUDA/HostShim.h\"\n";
+  text += mlir::gpt2c::matvecSource();
+  text += mlir::gpt2c::emitCudaSource(module);
+  for (auto kernel : module.getOps<mlir::plan::KernelOp>()) {
+    std::string name = kernel.getSymName().str();
+    text += "extern \"C\" void run_" + name +
+            "(unsigned gridSize, unsigned blockSize, void **args) { "
+            "hostLaunch(" +
+            name + ", gridSize, blockSize, args); }\n";
+  }
+  return text;
+}
+
+HostKernels::HostKernels(const std::string &path) {
+  mlir::DialectRegistry registry;
+  registry.insert<mlir::plan::PlanDialect, mlir::linalg::LinalgDialect,
+                  mlir::arith::ArithDialect, mlir::math::MathDialect,
+                  mlir::tensor::TensorDialect>();
+  context.appendDialectRegistry(registry);
+  module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
+  if (!module) {
+    message = "cannot parse " + path;
+    return;
+  }
+  std::string pattern =
+      (std::filesystem::temp_directory_path() / "gpt2-host-XXXXXX").string();
+  folder = mkdtemp(pattern.data());
+  std::ofstream(folder + "/kernels.cpp") << sourceOf(*module);
+  // Contraction off, as NVRTC is told; the shim's threads need libpthread.
+  std::string command = std::string(GPT2_HOST_CXX) +
+                        " -std=c++20 -O1 -ffp-contract=off -fPIC -shared "
+                        "-pthread -w -I" GPT2_SOURCE_DIR " -o " +
+                        folder + "/kernels.so " + folder + "/kernels.cpp";
+  if (std::system(command.c_str()) != 0) {
+    message = "the emitted text does not compile: " + command;
+    return;
+  }
+  library = dlopen((folder + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    message = dlerror();
+}
+
+HostKernels::~HostKernels() {
+  if (library)
+    dlclose(library);
+  if (!folder.empty() && message.empty())
+    std::filesystem::remove_all(folder);
+}
+
+HostKernels &HostKernels::of(const std::string &file) {
+  static std::map<std::string, HostKernels> all;
+  return all.try_emplace(file, GPT2_SOURCE_DIR "/test/Codegen/CUDA/" + file)
+      .first->second;
+}
+
+void HostKernels::run(const std::string &name, std::vector<void *> buffers,
+                      int rows) {
+  auto kernel = module->lookupSymbol<mlir::plan::KernelOp>(name);
+  ASSERT_TRUE(kernel) << name;
+  auto geometry = mlir::gpt2c::geometryFor(kernel, rows);
+  ASSERT_TRUE(succeeded(geometry)) << name;
+  using Launch = void (*)(unsigned, unsigned, void **);
+  auto launch =
+      reinterpret_cast<Launch>(dlsym(library, ("run_" + name).c_str()));
+  ASSERT_NE(launch, nullptr) << name;
+  std::vector<void *> arguments;
+  for (void *&buffer : buffers)
+    arguments.push_back(&buffer);
+  arguments.push_back(&rows);
+  launch(geometry->gridX, geometry->blockThreads, arguments.data());
+}
