@@ -97,6 +97,16 @@ TEST(PlanFile, FutureMajorAndFeaturesAskForAnUpgrade) {
   EXPECT_THAT(status.message(), HasSubstr("feature bit 40"));
 }
 
+/// Files that a later gpt2c could have written, frozen.
+TEST(PlanFile, FixturesOfTheFutureAreRefused) {
+  for (const char *name : {"future-2.0.plan", "future-feature.plan"}) {
+    std::string path = strCat(GPT2_SOURCE_DIR "/test/fixtures/plans/", name);
+    Status status = Plan::load(path).status();
+    EXPECT_EQ(status.code(), ErrorCode::FailedPrecondition) << name;
+    EXPECT_THAT(status.message(), HasSubstr("upgrade gpt2-run")) << name;
+  }
+}
+
 TEST(PlanFile, OlderMajorAsksToCompileAgain) {
   std::string file = packPlan(evalPlan());
   poke<uint16_t>(file, offsetof(PlanHeader, major), 0);
