@@ -3,9 +3,9 @@
 // RUN: plan-to-cuda %s | FileCheck %s
 
 // Weights are loaded, and the norm's vectors fetched, before the wait.
-// CHECK-LABEL: matvec @norm
+// CHECK-LABEL: matvec @norm_linear
 // CHECK: __launch_bounds__(256, 3)
-// CHECK: norm(const float *p0, const float *p1, const float *p2, const half *p3, float *q0, int rows) {
+// CHECK: norm_linear(const float *p0, const float *p1, const float *p2, const half *p3, float *q0, int rows) {
 // CHECK: Matvec<half, half, 24, 768, 8, 1, 1> matvec;
 // CHECK: matvec.load(p3);
 // CHECK: fetchIntoCache(p1, 768);
@@ -41,7 +41,7 @@
 #row = affine_map<(d0, d1) -> (d0, 0)>
 #column = affine_map<(d0, d1) -> (0, d1)>
 
-plan.kernel @norm "matvec" config {weight = tensor<24x768xf16>} body {
+plan.kernel @norm_linear "matvec" config {weight = tensor<24x768xf16>} body {
 ^bb0(%rows: index, %x: tensor<?x768xf32>, %g: tensor<1x768xf32>, %b: tensor<1x768xf32>):
   %zero = arith.constant 0.0 : f32
   %er = tensor.empty(%rows) : tensor<?x1xf32>

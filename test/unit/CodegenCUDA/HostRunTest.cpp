@@ -304,7 +304,7 @@ TEST(MatvecKernels, NormalisesThenMultiplies) {
   Buffer one(m.n, "f32");
   for (size_t rows : {1, 3, 8}) {
     Buffer y(rows * m.n, "f32");
-    kernels.run("norm",
+    kernels.run("norm_linear",
                 {m.x.data(), m.gamma.data(), m.beta.data(), m.weight.data(),
                  y.data()},
                 rows);
