@@ -67,20 +67,17 @@ uint32_t largestThreshold(std::span<const float> logits, WeightOf weightOf,
 inline int32_t sampleToken(std::span<const float> logits,
                            const SamplingParams &params, uint32_t position) {
   uint32_t largestKey = 0;
-  size_t largestIndex = 0;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    uint32_t key = detail::samplingKey(logits[i]);
-    if (key > largestKey) {
-      largestKey = key;
-      largestIndex = i;
-    }
-  }
+  for (float logit : logits)
+    largestKey = std::max(largestKey, detail::samplingKey(logit));
   if (largestKey <= keyOfMinusInfinity || largestKey >= keyOfInfinity)
     return invalidToken;
+  auto first = std::find_if(logits.begin(), logits.end(), [&](float logit) {
+    return detail::samplingKey(logit) == largestKey;
+  });
   if (params.temperature == 0.0f || params.topK == 1)
-    return static_cast<int32_t>(largestIndex);
+    return static_cast<int32_t>(first - logits.begin());
 
-  float largest = logits[largestIndex];
+  float largest = *first;
   float scale = samplingScale(params.temperature);
   uint32_t threshold = 0;
   auto weightOf = [&](size_t i, uint32_t key) -> uint64_t {

@@ -28,12 +28,12 @@ constexpr int32_t invalidToken = -1;
 
 /// Maps the bits of a float to an integer of the same order: -0 and +0 get one
 /// key, every NaN the largest.
+/// No branches, so that loops over a vocabulary vectorise.
 GPT2_HOST_DEVICE uint32_t orderedKey(uint32_t bits) {
   uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u)
-    return 0xffffffffu;
-  bool negative = (bits >> 31) && magnitude;
-  return negative ? ~bits : (magnitude | 0x80000000u);
+  uint32_t negative = 0u - ((bits >> 31) & (magnitude != 0));
+  uint32_t key = (magnitude | 0x80000000u) ^ negative;
+  return magnitude > 0x7f800000u ? 0xffffffffu : key;
 }
 
 /// Keys of the infinities: the largest key of a row that can be sampled lies

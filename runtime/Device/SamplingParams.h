@@ -22,8 +22,8 @@
 //     order over what is kept, whose running sum exceeds target.
 //
 // `position` is where the drawn token will stand, the value that is written to
-// positions[slot+b], so a sequence's draws depend on its seed and its own length
-// only, never on its batch.
+// positions[slot+b], so a sequence's draws depend on its seed and its own
+// length only, never on its batch.
 
 #ifndef GPT2_RUNTIME_DEVICE_SAMPLINGPARAMS_H
 #define GPT2_RUNTIME_DEVICE_SAMPLINGPARAMS_H
