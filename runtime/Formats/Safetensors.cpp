@@ -6,7 +6,9 @@
 #include "runtime/Formats/SafetensorsHeader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <tuple>
 
 using namespace gpt2rt;
 

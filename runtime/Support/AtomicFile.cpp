@@ -48,18 +48,28 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
   if (path.back() == '/' || (exists && S_ISDIR(info.st_mode)))
     return invalidArgument("cannot write to ", quote(path, 4096),
                            ": it is a directory, expected a file name");
-  if (exists && !S_ISREG(info.st_mode)) {
+  file.direct = exists && !S_ISREG(info.st_mode);
+  if (file.direct)
     file.fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  } else {
-    std::string temporary = temporaryName(path);
-    file.fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                     0666);
-    if (file.fd >= 0)
-      file.temporary = std::move(temporary);
-  }
+  else
+    file.openTemporary();
   if (file.fd < 0)
     return errnoStatus(errno, "cannot write", path);
   return file;
+}
+
+/// A file without a name, which vanishes even if the process is killed; where
+/// the file system has none, a hidden one.
+void AtomicFile::openTemporary() {
+  std::string directory = parentDirectory(target);
+  if (::access("/proc/self/fd", X_OK) == 0) // how it gets a name later
+    fd = ::open(directory.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (fd >= 0)
+    return;
+  std::string name = temporaryName(target);
+  fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd >= 0)
+    temporary = std::move(name);
 }
 
 AtomicFile::~AtomicFile() { discard(); }
@@ -70,6 +80,7 @@ void AtomicFile::swap(AtomicFile &other) noexcept {
   buffer.swap(other.buffer);
   std::swap(total, other.total);
   std::swap(fd, other.fd);
+  std::swap(direct, other.direct);
 }
 
 void AtomicFile::discard() {
@@ -127,20 +138,33 @@ static void syncDirectory(const std::string &path) {
   ::close(fd);
 }
 
+/// Syncs the data, closes the file and renames it to the target. False leaves
+/// the reason in errno.
+bool AtomicFile::publish() {
+  // Pipes and devices cannot be synced.
+  if (!direct && ::fsync(fd) != 0)
+    return false;
+  if (!direct && temporary.empty()) {
+    // A link cannot replace a file, so the nameless one is named first.
+    std::string name = temporaryName(target);
+    std::string self = strCat("/proc/self/fd/", fd);
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(),
+                 AT_SYMLINK_FOLLOW) != 0)
+      return false;
+    temporary = std::move(name);
+  }
+  // close() reports delayed write errors on network file systems.
+  if (::close(std::exchange(fd, -1)) != 0)
+    return false;
+  return direct || ::rename(temporary.c_str(), target.c_str()) == 0;
+}
+
 Status AtomicFile::commit() {
   if (fd < 0)
     return internalError("committing ", quote(target, 4096),
                          " after it was closed");
   GPT2_RETURN_IF_ERROR(flush());
-  bool direct = temporary.empty();
-  // Pipes and devices cannot be synced.
-  bool failed = !direct && ::fsync(fd) != 0;
-  // close() reports delayed write errors on network file systems.
-  failed |= ::close(fd) != 0;
-  fd = -1;
-  failed =
-      failed || (!direct && ::rename(temporary.c_str(), target.c_str()) != 0);
-  if (failed) {
+  if (!publish()) {
     Status status = errnoStatus(errno, "writing", target);
     discard();
     return status;

@@ -66,10 +66,11 @@ private:
 Result<std::string> readTextFile(const std::string &path,
                                  size_t maxBytes = size_t(1) << 30);
 
-/// Writes a file that appears whole or not at all. Data goes to a hidden
-/// temporary file in the same directory; commit() syncs and renames it. An
-/// AtomicFile destroyed before commit() leaves nothing behind. A target that
-/// is a device or pipe (/dev/null, /dev/stdout) is written directly.
+/// Writes a file that appears whole or not at all. Data goes to a temporary
+/// file in the same directory, nameless where the file system allows it;
+/// commit() syncs and renames it. Without commit() nothing is left behind. A
+/// target that is a device or pipe (/dev/null, /dev/stdout) is written
+/// directly.
 class AtomicFile {
 public:
   static Result<AtomicFile> create(const std::string &path);
@@ -96,15 +97,18 @@ public:
 private:
   AtomicFile() = default;
   void swap(AtomicFile &other) noexcept;
+  void openTemporary();
   Status writeOut(std::span<const std::byte> bytes);
   Status flush();
+  bool publish();
   void discard();
 
   std::string target;
-  std::string temporary; // empty when the target is written directly
+  std::string temporary; // the temporary file's name, if it has one yet
   std::vector<std::byte> buffer;
   uint64_t total = 0;
   int fd = -1;
+  bool direct = false; // the target itself is open
 };
 
 /// Creates or replaces a whole file.

@@ -69,7 +69,7 @@ bool PreTokenizer::Words::next(std::string_view &word) {
     valid = text.substr(0, validUtf8Prefix(text));
     text.remove_prefix(std::max<size_t>(valid.size(), 1));
     if (valid.empty()) {
-      word = {text.data() - 1, 1};
+      word = {text.data() - 1, 1}; // the byte just removed
       return true;
     }
   }

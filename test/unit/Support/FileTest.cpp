@@ -5,8 +5,10 @@
 #include "test/unit/Support/TestSupport.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace gpt2rt;
@@ -99,6 +101,26 @@ TEST(AtomicFile, LeavesTheOldFileUnlessCommitted) {
   EXPECT_THAT(dir.list(), testing::ElementsAre("out"));
   ASSERT_OK(writeFile(path, "new"));
   EXPECT_EQ(readBack(path), "new");
+}
+
+/// Half a checkpoint may be many gigabytes.
+TEST(AtomicFile, AKilledProcessLeavesNothing) {
+  TempDir dir;
+  int probe = ::open(dir.path().c_str(), O_WRONLY | O_TMPFILE, 0600);
+  if (probe < 0)
+    GTEST_SKIP() << "this file system has no nameless files";
+  ::close(probe);
+  pid_t child = ::fork();
+  if (child == 0) {
+    Result<AtomicFile> file = AtomicFile::create(dir.file("out"));
+    if (file.ok() && file->append(std::string(1 << 20, 'x')).ok())
+      ::raise(SIGKILL);
+    ::_exit(1);
+  }
+  int result = 0;
+  ASSERT_EQ(::waitpid(child, &result, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(result));
+  EXPECT_THAT(dir.list(), testing::IsEmpty());
 }
 
 TEST(AtomicFile, MovingKeepsOneOwner) {
