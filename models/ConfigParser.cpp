@@ -7,89 +7,47 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "models/ConfigReader.h"
 #include "models/ModelConfig.h"
-#include "runtime/Support/Json.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <initializer_list>
 
 using namespace gpt2rt;
 
 namespace {
 
-/// Keys of real config.json files that never change the logits: training
-/// recipe, tokenizer, classification heads, generation defaults, bookkeeping.
-/// Sorted, for binary search.
-constexpr std::string_view harmlessKeys[] = {"attn_implementation",
-                                             "bad_words_ids",
-                                             "begin_suppress_tokens",
-                                             "chunk_size_feed_forward",
-                                             "decoder_start_token_id",
-                                             "diversity_penalty",
-                                             "do_sample",
-                                             "dtype",
-                                             "early_stopping",
-                                             "encoder_no_repeat_ngram_size",
-                                             "exponential_decay_length_penalty",
-                                             "finetuning_task",
-                                             "forced_bos_token_id",
-                                             "forced_eos_token_id",
-                                             "gradient_checkpointing",
-                                             "id2label",
-                                             "initializer_range",
-                                             "is_decoder",
-                                             "label2id",
-                                             "language",
-                                             "length_penalty",
-                                             "license",
-                                             "max_length",
-                                             "max_new_tokens",
-                                             "min_length",
-                                             "model_max_length",
-                                             "n_ctx",
-                                             "n_special",
-                                             "name_or_path",
-                                             "no_repeat_ngram_size",
-                                             "num_beam_groups",
-                                             "num_beams",
-                                             "num_labels",
-                                             "num_return_sequences",
-                                             "output_attentions",
-                                             "output_hidden_states",
-                                             "output_past",
-                                             "output_scores",
-                                             "pad_token_id",
-                                             "predict_special_tokens",
-                                             "prefix",
-                                             "problem_type",
-                                             "remove_invalid_values",
-                                             "repetition_penalty",
-                                             "return_dict",
-                                             "return_dict_in_generate",
-                                             "sep_token_id",
-                                             "suppress_tokens",
-                                             "task_specific_params",
-                                             "temperature",
-                                             "tf_legacy_loss",
-                                             "tokenizer_class",
-                                             "top_k",
-                                             "top_p",
-                                             "torch_dtype",
-                                             "torchscript",
-                                             "transformers.js_config",
-                                             "transformers_js_config",
-                                             "transformers_version",
-                                             "typical_p",
-                                             "unk_token_id",
-                                             "use_bfloat16",
-                                             "use_cache",
-                                             "vocab_file"};
+/// Keys of real config.json files that never change the logits.
+// clang-format off
+constexpr std::string_view harmlessKeys[] = {
+    // Bookkeeping, and how transformers runs the model
+    "attn_implementation", "chunk_size_feed_forward", "dtype", "is_decoder",
+    "language", "license", "n_ctx", "name_or_path", "output_attentions",
+    "output_hidden_states", "output_past", "return_dict", "torch_dtype",
+    "torchscript", "transformers.js_config", "transformers_js_config",
+    "transformers_version", "use_bfloat16", "use_cache",
+    // Training
+    "gradient_checkpointing", "initializer_range",
+    // Tokenizer
+    "decoder_start_token_id", "model_max_length", "n_special", "pad_token_id",
+    "predict_special_tokens", "prefix", "sep_token_id", "tokenizer_class",
+    "unk_token_id", "vocab_file",
+    // Classification heads and tasks
+    "finetuning_task", "id2label", "label2id", "num_labels", "problem_type",
+    "task_specific_params", "tf_legacy_loss",
+    // Generation defaults
+    "bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample",
+    "early_stopping", "encoder_no_repeat_ngram_size",
+    "exponential_decay_length_penalty", "forced_bos_token_id",
+    "forced_eos_token_id", "length_penalty", "max_length", "max_new_tokens",
+    "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams",
+    "num_return_sequences", "output_scores", "remove_invalid_values",
+    "repetition_penalty", "return_dict_in_generate", "suppress_tokens",
+    "temperature", "top_k", "top_p", "typical_p"};
+// clang-format on
 
 /// Keys that must hold one value, because any other is another model.
 struct FixedKey {
-  std::string_view key;
+  const char *key;
   std::string_view only; // JSON text of the one value
   std::string_view why;
 };
@@ -139,170 +97,25 @@ constexpr int64_t maxWidth = int64_t(1) << 16;
 constexpr int64_t maxInner = int64_t(1) << 18;
 constexpr int64_t maxLayers = 1024;
 
-/// Typed access to the document. The first error sticks; getters after it
-/// return their defaults, so that callers read as a list of keys.
-class ConfigReader {
-public:
-  ConfigReader(const Json &object, std::string_view what)
-      : object(object), what(what) {}
-
-  const Status &status() const { return error; }
-
-  /// A size in [1, limit] under the first key or one of its aliases, which
-  /// must agree. 0 without an error where all are absent or null.
-  int64_t size(std::initializer_list<const char *> keys, int64_t limit) {
-    int64_t found = 0;
-    for (const char *key : keys) {
-      const Json *value = lookUp(key);
-      if (!value)
-        continue;
-      int64_t number = integer(key, *value);
-      if (number < 1 || number > limit)
-        fail(key, " is ", number, ", expected 1 to ", limit);
-      else if (found && number != found)
-        fail(key, " is ", number, " but ", *keys.begin(), " is ", found,
-             ": they are one setting, keep one");
-      else
-        found = number;
-    }
-    return found;
-  }
-
-  int64_t requiredSize(std::initializer_list<const char *> keys,
-                       int64_t limit) {
-    int64_t value = size(keys, limit);
-    if (!value)
-      fail(*keys.begin(), " is missing");
-    return value;
-  }
-
-  bool flag(const char *key, bool absent) {
-    const Json *value = lookUp(key);
-    if (!value)
-      return absent;
-    if (!value->is_boolean())
-      return wrongType(key, *value, "true or false"), absent;
-    return value->get<bool>();
-  }
-
-  /// A number with lower <= number < upper.
-  double number(const char *key, double absent, double lower, double upper) {
-    const Json *value = lookUp(key);
-    if (!value)
-      return absent;
-    if (!value->is_number())
-      return wrongType(key, *value, "a number"), absent;
-    double result = value->get<double>();
-    if (!(result >= lower && result < upper))
-      fail(key, " is ", result, ", expected at least ", lower,
-           " and less than ", upper);
-    return result;
-  }
-
-  std::optional<std::string> text(const char *key) {
-    const Json *value = lookUp(key);
-    if (!value)
-      return std::nullopt;
-    if (!value->is_string())
-      return wrongType(key, *value, "a string"), std::nullopt;
-    return value->get<std::string>();
-  }
-
-  /// A token id, or unset where it is null or cannot be produced: fine-tunes
-  /// with a smaller vocabulary often keep GPT-2's 50256.
-  std::optional<int64_t> tokenId(const char *key, int64_t absent,
-                                 int64_t vocabSize) {
-    auto place = object.find(key);
-    int64_t id = absent;
-    if (place != object.end() && place->is_null())
-      return std::nullopt;
-    if (place != object.end())
-      id = integer(key, *place);
-    if (id < 0 || id >= vocabSize)
-      return std::nullopt;
-    return id;
-  }
-
-  template <typename... Args>
-  void fail(const Args &...args) {
-    if (error.ok())
-      error = invalidArgument(what, ": ", args...);
-  }
-
-  const Json *lookUp(const char *key) const {
-    auto place = object.find(key);
-    return place == object.end() || place->is_null() ? nullptr : &*place;
-  }
-
-private:
-  int64_t integer(const char *key, const Json &value) {
-    if (!value.is_number_integer())
-      return wrongType(key, value, "an integer"), 0;
-    if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)
-      return INT64_MAX;
-    return value.get<int64_t>();
-  }
-  void wrongType(const char *key, const Json &value, const char *expected) {
-    fail(key, " is ", jsonTypeName(value), ", expected ", expected);
-  }
-
-  const Json &object;
-  std::string_view what;
-  Status error;
-};
-
 bool isHarmless(std::string_view key) {
   return key.starts_with('_') || key.starts_with("summary_") ||
-         std::binary_search(std::begin(harmlessKeys), std::end(harmlessKeys),
-                            key);
+         std::ranges::find(harmlessKeys, key) != std::end(harmlessKeys);
 }
 
-/// Keys that readSizes and readArithmetic below read, and checkIdentity.
-constexpr std::string_view readKeys[] = {"activation_function",
-                                         "architectures",
-                                         "attn_pdrop",
-                                         "bos_token_id",
-                                         "embd_pdrop",
-                                         "eos_token_id",
-                                         "hidden_size",
-                                         "layer_norm_epsilon",
-                                         "max_position_embeddings",
-                                         "model_type",
-                                         "n_embd",
-                                         "n_head",
-                                         "n_inner",
-                                         "n_layer",
-                                         "n_positions",
-                                         "num_attention_heads",
-                                         "num_hidden_layers",
-                                         "reorder_and_upcast_attn",
-                                         "resid_pdrop",
-                                         "scale_attn_by_inverse_layer_idx",
-                                         "scale_attn_weights",
-                                         "tie_word_embeddings",
-                                         "vocab_size"};
-
-const FixedKey *findFixedKey(std::string_view key) {
+void checkFixedKeys(ConfigReader &reader) {
   for (const FixedKey &fixed : fixedKeys)
-    if (fixed.key == key)
-      return &fixed;
-  return nullptr;
+    if (const Json *value = reader.lookUp(fixed.key);
+        value && value->dump() != fixed.only)
+      reader.fail(fixed.key, " must be ", fixed.only, ": ", fixed.why);
 }
 
-void checkKeys(const Json &object, ConfigReader &reader) {
-  for (auto &[key, value] : object.items()) {
-    if (const FixedKey *fixed = findFixedKey(key)) {
-      if (!value.is_null() && value.dump() != fixed->only)
-        reader.fail(key, " must be ", fixed->only, ": ", fixed->why);
-      continue;
-    }
-    if (isHarmless(key) || std::find(std::begin(readKeys), std::end(readKeys),
-                                     key) != std::end(readKeys))
-      continue;
-    reader.fail("key ", quote(key),
-                " is not known and could change the model: remove it if it "
-                "does not");
-  }
+/// What nobody read and nobody knows to be harmless may change the model.
+void checkUnreadKeys(const Json &object, ConfigReader &reader) {
+  for (auto &[key, value] : object.items())
+    if (!reader.wasRead(key) && !isHarmless(key))
+      reader.fail("key ", quote(key),
+                  " is not known and could change the model: remove it if it "
+                  "does not");
 }
 
 /// model_type and architectures: GPT-2 with a language-model head.
@@ -328,8 +141,7 @@ void checkIdentity(ConfigReader &reader) {
     if (!className)
       return reader.fail("architectures holds ", jsonTypeName(entry),
                          ", expected strings");
-    if (std::find(std::begin(known), std::end(known), *className) ==
-        std::end(known))
+    if (std::ranges::find(known, *className) == std::end(known))
       reader.fail("architecture ", quote(*className),
                   " is not a GPT-2 language model (expected GPT2LMHeadModel)");
   }
@@ -394,8 +206,6 @@ void readArithmetic(ConfigReader &reader, ModelConfig &config) {
 
 Result<ModelConfig> gpt2rt::parseModelConfig(std::string_view text,
                                              std::string_view what) {
-  static_assert(
-      std::is_sorted(std::begin(harmlessKeys), std::end(harmlessKeys)));
   GPT2_ASSIGN_OR_RETURN(Json document, parseJson(text, what));
   if (!document.is_object())
     return invalidArgument(what, " holds ", jsonTypeName(document),
@@ -405,9 +215,10 @@ Result<ModelConfig> gpt2rt::parseModelConfig(std::string_view text,
   // What the model is comes first: a BERT's config should say so, not
   // complain about its first unknown key.
   checkIdentity(reader);
-  checkKeys(document, reader);
+  checkFixedKeys(reader);
   readSizes(reader, config);
   readArithmetic(reader, config);
+  checkUnreadKeys(document, reader);
   if (!reader.status().ok())
     return reader.status();
   return config;
