@@ -6,6 +6,7 @@
 #include "compiler/Codegen/CPU/Passes.h"
 #include "compiler/Conversion/Passes.h"
 #include "compiler/Memory/Passes.h"
+#include "compiler/Transforms/Passes.h"
 #include "dialects/GPT2/GPT2Dialect.h"
 #include "dialects/Plan/PlanDialect.h"
 
@@ -31,6 +32,7 @@ void gpt2c::registerAllDialects(DialectRegistry &registry) {
 
 void gpt2c::registerAllPasses() {
   registerTransformsPasses();
+  registerGpt2TransformsPasses();
   registerGpt2ConversionPasses();
   registerGpt2MemoryPasses();
   registerCodegenCPUPasses();

@@ -140,6 +140,7 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder, Location loc,
 //===----------------------------------------------------------------------===//
 
 OperandForm ActivationOp::getOperandForm(unsigned) { return OperandForm::Row; }
+bool ActivationOp::isElementwise() { return true; }
 
 SmallVector<Value> ActivationOp::decompose(OpBuilder &builder, Location loc,
                                            ValueRange operands, Value rows) {
@@ -151,6 +152,7 @@ SmallVector<Value> ActivationOp::decompose(OpBuilder &builder, Location loc,
 }
 
 OperandForm AddOp::getOperandForm(unsigned) { return OperandForm::Row; }
+bool AddOp::isElementwise() { return true; }
 
 SmallVector<Value> AddOp::decompose(OpBuilder &builder, Location loc,
                                     ValueRange operands, Value rows) {
@@ -163,6 +165,7 @@ SmallVector<Value> AddOp::decompose(OpBuilder &builder, Location loc,
 }
 
 OperandForm CastOp::getOperandForm(unsigned) { return OperandForm::Row; }
+bool CastOp::isElementwise() { return true; }
 
 SmallVector<Value> CastOp::decompose(OpBuilder &builder, Location loc,
                                      ValueRange operands, Value rows) {

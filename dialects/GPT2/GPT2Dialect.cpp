@@ -110,5 +110,5 @@ LogicalResult GPT2Dialect::verifyOperationAttribute(Operation *op,
     return verifyModel(op, attr.getValue());
   if (attr.getName() == precisionAttrName)
     return verifyPrecision(op, attr.getValue());
-  return op->emitError("unknown attribute '") << attr.getName() << "'";
+  return op->emitError("unknown attribute '") << attr.getName().strref() << "'";
 }

@@ -60,6 +60,10 @@ def DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
     }], "::mlir::gpt2::OperandForm", "getOperandForm",
       (ins "unsigned":$operand)>,
     InterfaceMethod<[{
+      Whether each element of the results needs only its own row and column of
+      the `Row` operands, so that a part of the columns can be computed alone.
+    }], "bool", "isElementwise", (ins), "", [{ return false; }]>,
+    InterfaceMethod<[{
       Builds the decomposition over operands in the normal form. `rows` is the
       row count (index). Returns one value a result, in the normal form.
     }], "::llvm::SmallVector<::mlir::Value>", "decompose",

@@ -34,7 +34,6 @@ PrecisionClass ActivationOp::getPrecisionClass() {
   return PrecisionClass::Infer;
 }
 PrecisionClass AddOp::getPrecisionClass() { return PrecisionClass::Infer; }
-PrecisionClass CastOp::getPrecisionClass() { return PrecisionClass::Infer; }
 PrecisionClass SelectRowOp::getPrecisionClass() {
   return PrecisionClass::Infer;
 }

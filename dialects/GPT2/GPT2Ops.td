@@ -61,6 +61,8 @@ class GPT2_ComputeOp<string mnemonic, list<Trait> traits = [],
 }
 
 def GPT2_Decomposes : DeclareOpInterfaceMethods<DecomposeOpInterface>;
+def GPT2_Elementwise
+    : DeclareOpInterfaceMethods<DecomposeOpInterface, ["isElementwise"]>;
 
 //===----------------------------------------------------------------------===//
 // State
@@ -169,7 +171,7 @@ def GPT2_LayerNormOp : GPT2_ComputeOp<"layer_norm", [GPT2_Decomposes],
 }
 
 def GPT2_ActivationOp : GPT2_ComputeOp<"activation",
-    [SameOperandsAndResultType, GPT2_Decomposes]> {
+    [SameOperandsAndResultType, GPT2_Elementwise]> {
   let summary = "an activation function";
   let arguments = (ins GPT2_ActivationKindAttr:$kind, GPT2_Matrix:$x);
   let results = (outs GPT2_Matrix:$result);
@@ -178,7 +180,7 @@ def GPT2_ActivationOp : GPT2_ComputeOp<"activation",
 }
 
 def GPT2_AddOp : GPT2_ComputeOp<"add",
-    [Commutative, SameOperandsAndResultType, GPT2_Decomposes]> {
+    [Commutative, SameOperandsAndResultType, GPT2_Elementwise]> {
   let summary = "elementwise sum";
   let arguments = (ins GPT2_Matrix:$lhs, GPT2_Matrix:$rhs);
   let results = (outs GPT2_Matrix:$result);
@@ -186,12 +188,15 @@ def GPT2_AddOp : GPT2_ComputeOp<"add",
   let hasVerifier = 0;
 }
 
-def GPT2_CastOp : GPT2_ComputeOp<"cast", [GPT2_Decomposes]> {
+// Not a precision op: its types are what it is for.
+def GPT2_CastOp : GPT2_Op<"cast", [
+    Pure, GPT2_Elementwise, DeclareOpInterfaceMethods<CostOpInterface>]> {
   let summary = "rounds or widens to another float type";
   let arguments = (ins GPT2_Matrix:$x);
   let results = (outs GPT2_Matrix:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `to` type($result)";
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def GPT2_SelectRowOp : GPT2_ComputeOp<"select_row", [GPT2_Decomposes], [],
@@ -343,9 +348,10 @@ def GPT2_FusedOp : GPT2_Op<"fused", [
   let summary = "ops that become one kernel";
   let description = [{
     - `row`: decomposable ops over one row count;
-    - `matvec`: one `linear`; ops that lead to its x (the prologue) and ops that
-      follow it (the epilogue) are decomposable, and only epilogue values and
-      the linear's result leave the region.
+    - `matvec`: one `linear`; ops that lead to its x (the prologue) are
+      decomposable, ops that follow it (the epilogue) are elementwise, none
+      reads a table, and only epilogue values and the linear's result leave the
+      region.
 
     ```mlir
     %r, %n = gpt2.fused row (%a = %x : tensor<4x8xf32>, ...)

@@ -286,6 +286,16 @@ static LogicalResult verifyMatvec(FusedOp fused) {
       if (user != linear && !llvm::is_contained(parts.prologue, user))
         return fused.emitOpError("a value of the prologue may lead to the "
                                  "linear's x only");
+  for (Operation *op : parts.epilogue)
+    if (!cast<DecomposeOpInterface>(op).isElementwise())
+      return fused.emitOpError("'")
+             << op->getName() << "' in the epilogue is not elementwise";
+  for (Operation &op : fused.getBody().front().without_terminator())
+    for (OpOperand &use : op.getOpOperands())
+      if (&op != linear && getOperandForm(use) != OperandForm::Row &&
+          getOperandForm(use) != OperandForm::Column)
+        return fused.emitOpError("'")
+               << op.getName() << "' reads a table in a matvec region";
   return success();
 }
 

@@ -1,0 +1,182 @@
+// mixed-precision: chooses the types of parameters, caches and activations.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/Transforms/Passes.h"
+
+#include "dialects/GPT2/GPT2Ops.h"
+
+#include "mlir/IR/Remarks.h"
+
+namespace mlir::gpt2c {
+#define GEN_PASS_DEF_MIXEDPRECISION
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace mlir::gpt2c
+
+using namespace mlir;
+using namespace mlir::gpt2;
+using namespace mlir::gpt2c;
+
+namespace {
+
+StringRef nameOf(Precision precision) {
+  switch (precision) {
+  case Precision::FP32:
+    return "fp32";
+  case Precision::TF32:
+    return "tf32";
+  case Precision::FP16:
+    return "fp16";
+  case Precision::BF16:
+    return "bf16";
+  }
+  llvm_unreachable("every precision is handled");
+}
+
+FloatType floatOf(Value value) {
+  return dyn_cast<FloatType>(getElementTypeOrSelf(value));
+}
+
+RankedTensorType withElement(Type type, Type element) {
+  return cast<RankedTensorType>(type).clone(element);
+}
+
+class MixedPrecisionPass
+    : public gpt2c::impl::MixedPrecisionBase<MixedPrecisionPass> {
+public:
+  using gpt2c::impl::MixedPrecisionBase<MixedPrecisionPass>::MixedPrecisionBase;
+  void runOnOperation() override;
+
+private:
+  void retypeGlobals();
+  void retype(func::FuncOp program);
+  void retype(PrecisionOpInterface op);
+  /// The type that `op` computes in.
+  FloatType computeType(PrecisionOpInterface op);
+  /// Makes the operand's element type `element`.
+  void castOperand(OpOperand &operand, FloatType element);
+
+  void report();
+
+  FloatType low;
+  int64_t castCount = 0, parameterCount = 0, cacheCount = 0;
+  /// Casts of the program at hand, so that users of a value share one.
+  DenseMap<std::pair<Value, Type>, Value> casts;
+};
+
+void MixedPrecisionPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  if (module->hasAttr(precisionAttrName)) {
+    module.emitError("the module already has the precision ")
+        << module->getAttr(precisionAttrName);
+    return signalPassFailure();
+  }
+  module->setAttr(precisionAttrName,
+                  StringAttr::get(&getContext(), nameOf(precision)));
+  if (precision == Precision::FP32 || precision == Precision::TF32)
+    return;
+  if (precision == Precision::FP16)
+    low = Float16Type::get(&getContext());
+  else
+    low = BFloat16Type::get(&getContext());
+  retypeGlobals();
+  for (auto function : module.getOps<func::FuncOp>())
+    if (getProgram(function))
+      retype(function);
+  report();
+}
+
+void MixedPrecisionPass::report() {
+  numCasts += castCount;
+  numParameters += parameterCount;
+  numCaches += cacheCount;
+  remark::analysis(
+      getOperation().getLoc(),
+      remark::RemarkOpts::name("types-chosen").category("mixed-precision"))
+      << remark::metric("casts", castCount)
+      << remark::metric("parameters", parameterCount)
+      << remark::metric("caches", cacheCount);
+}
+
+void MixedPrecisionPass::retypeGlobals() {
+  for (auto global : getOperation().getOps<GlobalOp>()) {
+    bool isCache = global.getKind() == GlobalKind::Cache;
+    bool isMatrix = global.getKind() == GlobalKind::Parameter &&
+                    global.getTensorType().getRank() == 2;
+    if (!isCache && !isMatrix)
+      continue;
+    global.setTypeAttr(TypeAttr::get(withElement(global.getTensorType(), low)));
+    ++(isCache ? cacheCount : parameterCount);
+  }
+}
+
+void MixedPrecisionPass::retype(func::FuncOp program) {
+  casts.clear();
+  SymbolTableCollection symbols;
+  auto elementOf = [&](Operation *op, FlatSymbolRefAttr name) {
+    return symbols.lookupNearestSymbolFrom<GlobalOp>(op, name)
+        .getTensorType()
+        .getElementType();
+  };
+  for (Operation &op : llvm::make_early_inc_range(program.getOps())) {
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      Type element = elementOf(read, read.getGlobalAttr());
+      read.getResult().setType(read.getResult().getType().clone(element));
+    } else if (auto write = dyn_cast<WriteOp>(op)) {
+      Type element = elementOf(write, write.getGlobalAttr());
+      if (auto type = dyn_cast<FloatType>(element))
+        castOperand(write.getValueMutable(), type);
+    } else if (auto precise = dyn_cast<PrecisionOpInterface>(op)) {
+      retype(precise);
+    }
+  }
+}
+
+FloatType MixedPrecisionPass::computeType(PrecisionOpInterface op) {
+  FloatType f32 = Float32Type::get(&getContext());
+  switch (op.getPrecisionClass()) {
+  case PrecisionClass::Allow:
+    return low;
+  case PrecisionClass::Deny:
+    return f32;
+  case PrecisionClass::Infer:
+    break;
+  }
+  for (OpOperand &operand : op->getOpOperands())
+    if (floatOf(operand.get()) == f32 &&
+        !op.isStorageOperand(operand.getOperandNumber()))
+      return f32;
+  return low;
+}
+
+void MixedPrecisionPass::retype(PrecisionOpInterface op) {
+  FloatType type = computeType(op);
+  for (OpOperand &operand : op->getOpOperands())
+    if (floatOf(operand.get()) &&
+        !op.isStorageOperand(operand.getOperandNumber()))
+      castOperand(operand, type);
+  for (OpResult result : op->getResults()) {
+    if (!floatOf(result))
+      continue;
+    Type element = op.isF32Result(result.getResultNumber())
+                       ? Float32Type::get(&getContext())
+                       : type;
+    result.setType(withElement(result.getType(), element));
+  }
+}
+
+void MixedPrecisionPass::castOperand(OpOperand &operand, FloatType element) {
+  Value value = operand.get();
+  if (floatOf(value) == element)
+    return;
+  Value &cast = casts[{value, element}];
+  if (!cast) {
+    // Right behind the value, so that every later user may share the cast.
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointAfterValue(value);
+    cast = CastOp::create(builder, value.getLoc(),
+                          withElement(value.getType(), element), value);
+    ++castCount;
+  }
+  operand.set(cast);
+}
+
+} // namespace
