@@ -1,0 +1,275 @@
+//===- CudaExecutorTest.cpp - The CUDA executor on a fake GPU -------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "runtime/CUDA/CudaExecutor.h"
+#include "runtime/Device/WeightLayout.h"
+#include "runtime/Plan/Operands.h"
+#include "test/unit/CUDA/FakeGpu.h"
+#include "test/unit/Plan/TestPlans.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <numeric>
+
+using namespace gpt2rt;
+using namespace gpt2rt::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+constexpr const char *templateName = "template_kernel";
+
+/// generatePlan() as select-cuda-kernels leaves it: what the CUDA target has
+/// kernels for has become launches of one.
+fb::PlanT cudaPlan(const std::string &arch = "sm_90a") {
+  fb::PlanT plan = generatePlan();
+  plan.target = fb::Target::CUDA;
+  plan.modules[0]->arch = arch;
+  plan.modules[0]->format = fb::CodeFormat::Cubin;
+  plan.kernels[0]->block_threads = 128;
+  auto kernel = std::make_unique<fb::KernelT>(*plan.kernels[0]);
+  kernel->name = templateName;
+  kernel->kind = "decode_attention";
+  plan.kernels.push_back(std::move(kernel));
+
+  std::string packed = packPlan(plan);
+  const fb::Plan *table = fb::GetPlan(
+      packed.data() +
+      reinterpret_cast<const PlanHeader *>(packed.data())->flatbufferOffset);
+  std::vector<Operand> operands;
+  for (size_t p = 0; p < plan.programs.size(); ++p)
+    for (size_t i = 0; i < plan.programs[p]->instructions.size(); ++i) {
+      fb::OpUnion &op = plan.programs[p]->instructions[i]->op;
+      if (op.type == fb::Op::Launch)
+        op.AsLaunch()->programmatic = true;
+      if (op.type != fb::Op::Matmul && op.type != fb::Op::Attention &&
+          op.type != fb::Op::CacheAppend && op.type != fb::Op::Sample)
+        continue;
+      operandsOf(*table->programs()->Get(p)->instructions()->Get(i), operands);
+      fb::LaunchT launch;
+      launch.kernel = 1;
+      launch.rows = 1;
+      launch.programmatic = true;
+      for (const Operand &operand : operands) {
+        launch.buffers.push_back(operand.buffer);
+        launch.access.push_back(operand.access);
+      }
+      op.Set(std::move(launch));
+    }
+  return plan;
+}
+
+class CudaExecutorTest : public testing::Test {
+protected:
+  void load(const fb::PlanT &objects) {
+    Result<Plan> parsed = parsePlan(objects);
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    plan.emplace(*std::move(parsed));
+    driver = gpu.driver();
+  }
+  void create(const fb::PlanT &objects) {
+    load(objects);
+    Result<std::unique_ptr<Executor>> made =
+        cuda::createExecutor(driver, *plan, {});
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    executor = *std::move(made);
+  }
+  Status createError(const fb::PlanT &objects) {
+    load(objects);
+    return cuda::createExecutor(driver, *plan, {}).status();
+  }
+
+  FakeGpu gpu;
+  cuda::Driver driver;
+  std::optional<Plan> plan;
+  std::unique_ptr<Executor> executor;
+};
+
+TEST_F(CudaExecutorTest, AllocatesWhatThePlanPredicts) {
+  create(cudaPlan());
+  uint64_t sum = std::accumulate(gpu.allocations.begin(), gpu.allocations.end(),
+                                 uint64_t(0));
+  EXPECT_EQ(sum, plan->totalBytes());
+  for (const ArenaUse &use : executor->memory().arenas)
+    EXPECT_EQ(use.predicted, use.allocated) << use.name;
+}
+
+TEST_F(CudaExecutorTest, RefusesBeforeAllocatingWhereMemoryIsShort) {
+  gpu.freeBytes = 1 << 20;
+  Status status = createError(cudaPlan());
+  EXPECT_EQ(status.code(), ErrorCode::ResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("smaller --batch"));
+  EXPECT_TRUE(gpu.allocations.empty());
+}
+
+TEST_F(CudaExecutorTest, NamesBothSidesOfAWrongArchitecture) {
+  gpu.major = 8;
+  Status status = createError(cudaPlan());
+  EXPECT_EQ(status.code(), ErrorCode::FailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("sm_90a"));
+  EXPECT_THAT(status.message(), HasSubstr("compile with --arch=sm_80"));
+  EXPECT_TRUE(gpu.device.empty());
+}
+
+TEST_F(CudaExecutorTest, RefusesPlansOfTheOtherTarget) {
+  EXPECT_EQ(createError(generatePlan()).code(), ErrorCode::FailedPrecondition);
+}
+
+TEST_F(CudaExecutorTest, GivesEverythingBack) {
+  create(cudaPlan());
+  ASSERT_TRUE(executor->bindRandomWeights({}).ok());
+  executor.reset();
+  EXPECT_TRUE(gpu.device.empty());
+  EXPECT_EQ(gpu.pinned, 0);
+  EXPECT_EQ(gpu.streams, 0);
+  EXPECT_EQ(gpu.events, 0);
+  EXPECT_EQ(gpu.modules, 0);
+  EXPECT_EQ(gpu.graphs, 0);
+  EXPECT_EQ(gpu.contexts, 0);
+}
+
+TEST_F(CudaExecutorTest, UploadsEveryRowOfEveryParameter) {
+  create(cudaPlan());
+  ASSERT_TRUE(executor->bindRandomWeights({42}).ok());
+  const fb::Program &init = plan->program(*plan->findProgram("init"));
+  int loads = 0;
+  for (const fb::Instruction *instruction : *init.instructions()) {
+    const fb::LoadWeight *load = instruction->op_as_LoadWeight();
+    if (!load)
+      continue;
+    ++loads;
+    const fb::Buffer &buffer = plan->buffer(load->dst());
+    std::vector<std::byte> expected(buffer.bytes()), actual(buffer.bytes());
+    fillRandomRows(*plan, *load, 42, 0, rowShape(buffer).rows, expected.data());
+    ASSERT_TRUE(
+        executor->read(load->dst(), 0, actual.data(), actual.size()).ok());
+    EXPECT_EQ(actual, expected) << plan->bufferName(load->dst());
+  }
+  EXPECT_EQ(loads, 3);
+}
+
+TEST_F(CudaExecutorTest, StateAndCachesBeginAtZero) {
+  create(cudaPlan());
+  for (uint32_t i = 0; i < plan->root().buffers()->size(); ++i) {
+    const fb::Buffer &buffer = plan->buffer(i);
+    fb::ArenaKind kind = plan->root().arenas()->Get(buffer.arena())->kind();
+    if (kind != fb::ArenaKind::State && kind != fb::ArenaKind::Cache)
+      continue;
+    std::vector<std::byte> bytes(buffer.bytes());
+    ASSERT_TRUE(executor->read(i, 0, bytes.data(), bytes.size()).ok());
+    EXPECT_EQ(bytes, std::vector<std::byte>(bytes.size()))
+        << plan->bufferName(i);
+  }
+}
+
+TEST_F(CudaExecutorTest, OverlapsKernelsWithKernelsOnly) {
+  create(cudaPlan());
+  std::vector<bool> programmatic;
+  for (const FakeLaunch &launch : gpu.launches)
+    programmatic.push_back(launch.programmatic);
+  // Of each of prefill, decode_b1 and decode_b2: embed, qkv, append, attend,
+  // (a copy), head, sample.
+  ASSERT_EQ(programmatic.size(), 18u);
+  programmatic.resize(6);
+  EXPECT_THAT(programmatic, ElementsAre(false, true, true, true, false, true));
+}
+
+TEST_F(CudaExecutorTest, OldCodeWaitsForWholeKernels) {
+  gpu.major = 8;
+  create(cudaPlan("sm_80"));
+  for (const FakeLaunch &launch : gpu.launches)
+    EXPECT_FALSE(launch.programmatic);
+}
+
+TEST_F(CudaExecutorTest, TokensAreOnTheHostWhenAProgramHasRun) {
+  fb::PlanT objects = cudaPlan();
+  uint32_t tokens = bufferNamed(objects, "tokens");
+  // The sample launch has its tokens third; it is the only one with 5 buffers.
+  int captured = 0;
+  gpu.onLaunch = [&](const std::string &, void **arguments) {
+    bool isSample = ++captured % 6 == 0;
+    auto address = *static_cast<CUdeviceptr *>(arguments[2]);
+    return std::function<void()>([isSample, address] {
+      int32_t values[2] = {11, 22};
+      if (isSample)
+        std::memcpy(reinterpret_cast<void *>(address), values, sizeof(values));
+    });
+  };
+  create(objects);
+  const fb::Instruction *last = nullptr;
+  uint32_t program = *plan->findProgram("decode_b2");
+  for (const fb::Instruction *i : *plan->program(program).instructions())
+    last = i;
+  ASSERT_EQ(last->op_as_Launch()->buffers()->Get(2), tokens);
+
+  ASSERT_TRUE(executor->run(program).ok());
+  int copies = gpu.copiesToHost, waits = gpu.synchronizations;
+  int32_t read[2] = {};
+  ASSERT_TRUE(executor->read(tokens, 0, read, sizeof(read)).ok());
+  EXPECT_THAT(read, ElementsAre(11, 22));
+  EXPECT_EQ(gpu.copiesToHost, copies) << "no call to the driver is needed";
+  EXPECT_EQ(gpu.synchronizations, waits);
+
+  int32_t forced = 5;
+  ASSERT_TRUE(executor->write(tokens, 4, &forced, sizeof(forced)).ok());
+  ASSERT_TRUE(executor->read(tokens, 0, read, sizeof(read)).ok());
+  EXPECT_THAT(read, ElementsAre(11, 5)) << "what was written is newer";
+}
+
+TEST_F(CudaExecutorTest, WritesLargerThanTheStagingArrive) {
+  fb::PlanT objects = cudaPlan();
+  create(objects);
+  uint32_t logits = bufferNamed(objects, "logits");
+  std::vector<std::byte> bytes(plan->buffer(logits).bytes());
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = std::byte(i * 7);
+  for (int repeat = 0; repeat < 2000; ++repeat) // 2 MB in all
+    ASSERT_TRUE(executor->write(logits, 0, bytes.data(), bytes.size()).ok());
+  std::vector<std::byte> read(bytes.size());
+  ASSERT_TRUE(executor->read(logits, 0, read.data(), read.size()).ok());
+  EXPECT_EQ(read, bytes);
+}
+
+TEST_F(CudaExecutorTest, RefusesBytesOutsideABuffer) {
+  fb::PlanT objects = cudaPlan();
+  create(objects);
+  uint32_t tokens = bufferNamed(objects, "tokens");
+  int32_t value = 0;
+  Status status = executor->write(tokens, ~uint64_t(3), &value, 4);
+  EXPECT_EQ(status.code(), ErrorCode::OutOfRange);
+  EXPECT_THAT(status.message(), HasSubstr("tokens"));
+  EXPECT_EQ(executor->read(tokens, 8, &value, 4).code(), ErrorCode::OutOfRange);
+}
+
+TEST_F(CudaExecutorTest, InitIsNotAProgramToRun) {
+  create(cudaPlan());
+  EXPECT_EQ(executor->run(*plan->findProgram("init")).code(),
+            ErrorCode::InvalidArgument);
+  EXPECT_EQ(executor->run(99).code(), ErrorCode::InvalidArgument);
+}
+
+TEST_F(CudaExecutorTest, ProfilesEveryInstruction) {
+  create(cudaPlan());
+  auto times = executor->profile(*plan->findProgram("decode_b1"));
+  ASSERT_TRUE(times.ok());
+  ASSERT_EQ(times->size(), 7u);
+  EXPECT_EQ((*times)[0].what, "Launch row_kernel");
+  EXPECT_EQ((*times)[4].what, "Copy");
+  EXPECT_NEAR((*times)[4].seconds, 0.002, 1e-9);
+  EXPECT_EQ(gpu.events, 0);
+}
+
+TEST_F(CudaExecutorTest, RefusesInstructionsWithoutAKernel) {
+  fb::PlanT objects = cudaPlan();
+  fb::PlanT original = generatePlan();
+  objects.programs[1]->instructions[6] =
+      std::move(original.programs[1]->instructions[6]);
+  Status status = createError(objects);
+  EXPECT_EQ(status.code(), ErrorCode::FailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("Sample"));
+  EXPECT_TRUE(gpu.device.empty());
+}
+
+} // namespace
