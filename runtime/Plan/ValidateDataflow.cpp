@@ -48,7 +48,7 @@ private:
       GPT2_RETURN_IF_ERROR(checkOperand(program, i, operand, where));
     for (const Operand &operand : operands)
       if (operand.writes())
-        markWritten(operand.buffer);
+        written[operand.buffer] = true;
     return Status::okStatus();
   }
 
@@ -72,12 +72,6 @@ private:
     return Status::okStatus();
   }
 
-  void markWritten(uint32_t index) {
-    written[index] = true;
-    if (at(index).view_of() >= 0)
-      written[at(index).view_of()] = true;
-  }
-
   /// Whatever programs can read of a parameter, init has written.
   Status checkParameters() const {
     for (uint32_t i = 0; i < plan.buffers()->size(); ++i)
@@ -89,7 +83,7 @@ private:
   }
 
   const fb::Plan &plan;
-  std::vector<bool> written;
+  std::vector<bool> written; // by a view of it does not count
   std::vector<Operand> operands; // of the current instruction
 };
 

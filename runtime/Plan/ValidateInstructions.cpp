@@ -273,6 +273,13 @@ Status checkAs(const OperandCheck &operands, const fb::Program &program,
 
 Status dispatch(const OperandCheck &operands, const fb::Program &program,
                 const fb::Instruction &instruction) {
+  // Executors run Init by binding weights, and nothing else of it.
+  bool loads = instruction.op_type() == fb::Op::LoadWeight;
+  if (loads != (program.role() == fb::Role::Init))
+    return dataLoss(operands.where.text(),
+                    loads ? " loads a weight, but only an Init program may"
+                          : " stands in an Init program, which may only load "
+                            "weights");
   switch (instruction.op_type()) {
   case fb::Op::NONE:
     break;
@@ -291,9 +298,6 @@ Status dispatch(const OperandCheck &operands, const fb::Program &program,
   case fb::Op::Fill:
     return checkAs(operands, program, *instruction.op_as_Fill());
   case fb::Op::LoadWeight:
-    if (program.role() != fb::Role::Init)
-      return dataLoss(operands.where.text(),
-                      " loads a weight, but only an Init program may");
     return checkAs(operands, program, *instruction.op_as_LoadWeight());
   }
   return internalError("instruction tag was not checked");

@@ -35,7 +35,7 @@ fb::BufferT &buffer(fb::PlanT &plan, const char *name) {
   return *plan.buffers[bufferNamed(plan, name)];
 }
 /// Instructions of prefill: 0 launch, 1 matmul, 2 cache_append, 3 attention,
-/// 4 copy, 5 matmul, 6 sample.
+/// 4 copy, 5 matmul, 6 sample, 7 fill.
 fb::InstructionT &prefill(fb::PlanT &plan, size_t index) {
   return *plan.programs[programNamed(plan, "prefill")]->instructions[index];
 }
@@ -150,7 +150,7 @@ TEST(PlanValidator, BufferOwners) {
   CASE(buffer(plan, "x").program = -1, "of kind Activations");
   CASE(buffer(plan, "wte").program = 1, "of kind Weights");
   CASE(buffer(plan, "wte").program = -7, "-1 marks a global");
-  CASE(buffer(plan, "x").last = 7, "last is 7, but program 1 has 7");
+  CASE(buffer(plan, "x").last = 8, "last is 8, but program 1 has 8");
   CASE(buffer(plan, "x").first = 2, "first is 2, but last is 1");
   CASE(buffer(plan, "v").name = "k", "another global has that name");
 }
@@ -350,6 +350,8 @@ TEST(PlanValidator, OnlyInitWritesParameters) {
            plan.programs[0]->instructions.begin()),
        "parameter buffer 'wte', which no Init program writes");
   CASE(plan.programs[0]->role = fb::Role::Eval, "only an Init program may");
+  CASE(plan.programs[1]->role = fb::Role::Init,
+       "programs[1].instructions[0].launch stands in an Init program");
 }
 
 TEST(PlanValidator, ModesNeedTheirProgramsAndSlots) {

@@ -180,20 +180,12 @@ Globals addGlobals(Writer &out, const PlanSizes &sizes, uint64_t logitsRows) {
   return globals;
 }
 
-void addInit(Writer &out, const Globals &globals, const PlanSizes &sizes,
-             bool caches) {
+void addInit(Writer &out, const Globals &globals, const PlanSizes &sizes) {
   constexpr uint64_t width = Writer::width;
   out.program("init", fb::Role::Init, 0, 0);
   out.loadWeight("wte.weight", globals.table, sizes.vocab, width);
   out.loadWeight("h.0.attn.c_attn.weight", globals.qkvWeight, 3 * width, width);
   out.loadWeight("h.0.attn.c_attn.bias", globals.qkvBias, 3 * width, 0);
-  for (uint32_t cache : {globals.k, globals.v}) {
-    if (!caches)
-      break;
-    fb::FillT op;
-    op.dst = cache;
-    out.instruction(op);
-  }
 }
 
 fb::MatmulT matmul(uint32_t a, uint32_t weight, uint32_t d, uint32_t m,
@@ -213,7 +205,7 @@ struct StateSlots {
   uint32_t tokens, positions, sampling, prompt, start, count, slot;
 };
 
-/// embed, qkv, append, attend, copy, head, sample: instructions 0 to 6.
+/// embed, qkv, append, attend, copy, head, sample, fill: instructions 0 to 7.
 void addForward(Writer &out, const Globals &globals, const StateSlots &state,
                 const PlanSizes &sizes, bool prefill) {
   constexpr uint32_t width = Writer::width;
@@ -225,7 +217,7 @@ void addForward(Writer &out, const Globals &globals, const StateSlots &state,
   uint32_t qkv = out.local("qkv", {rows, 3 * width}, 1, 3);
   uint32_t attended = out.local("attended", {rows, width}, 3, 4);
   uint32_t copied = out.local("copied", {rows, width}, 4, 5);
-  uint32_t scratch = out.local("scratch", {64}, 1, 1, fb::ArenaKind::Workspace);
+  uint32_t scratch = out.local("scratch", {64}, 1, 7, fb::ArenaKind::Workspace);
   uint32_t logitRows = prefill ? 1 : program.batch;
   uint32_t logits = out.view(globals.logits, logitRows);
 
@@ -282,6 +274,9 @@ void addForward(Writer &out, const Globals &globals, const StateSlots &state,
   sample.vocab = sizes.vocab;
   sample.positions_limit = sizes.positions;
   out.instruction(sample);
+  fb::FillT fill;
+  fill.dst = scratch;
+  out.instruction(fill);
 }
 
 } // namespace
@@ -300,7 +295,7 @@ fb::PlanT test::generatePlan(const PlanSizes &sizes) {
   state.start = out.state("start", {1});
   state.count = out.state("count", {1});
   state.slot = out.state("slot", {1});
-  addInit(out, globals, sizes, /*caches=*/true);
+  addInit(out, globals, sizes);
   out.program("prefill", fb::Role::Prefill, 1, sizes.chunk);
   addForward(out, globals, state, sizes, /*prefill=*/true);
   for (uint32_t batch = 1; batch <= sizes.batch; batch *= 2) {
@@ -317,7 +312,7 @@ fb::PlanT test::evalPlan(const PlanSizes &sizes) {
   uint32_t tokens = out.state("eval_tokens", {rows});
   uint32_t targets = out.state("targets", {rows});
   uint32_t losses = out.state("losses", {rows, 1}, fb::DType::F32);
-  addInit(out, globals, sizes, /*caches=*/false);
+  addInit(out, globals, sizes);
   out.program("eval", fb::Role::Eval, sizes.batch, sizes.chunk);
   uint32_t x = out.local("x", {rows, Writer::width}, 0, 1);
   out.launch({tokens, globals.table}, x, rows);
