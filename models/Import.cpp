@@ -3,6 +3,7 @@
 #include "models/Import.h"
 
 #include "dialects/GPT2/GPT2Dialect.h"
+#include "runtime/Support/File.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -39,6 +40,9 @@ static std::string render(Diagnostic &diagnostic) {
 
 static gpt2rt::Result<OwningOpRef<ModuleOp>>
 importText(MLIRContext &context, const std::string &model) {
+  constexpr size_t maxTextBytes = size_t(1) << 28;
+  GPT2_ASSIGN_OR_RETURN(std::string text,
+                        gpt2rt::readTextFile(model, maxTextBytes));
   context.loadDialect<gpt2::GPT2Dialect, func::FuncDialect>();
   std::string firstError;
   OwningOpRef<ModuleOp> module;
@@ -49,7 +53,7 @@ importText(MLIRContext &context, const std::string &model) {
         firstError = render(diagnostic);
       return success(isError);
     });
-    module = parseSourceFile<ModuleOp>(model, ParserConfig(&context));
+    module = parseSourceString<ModuleOp>(text, ParserConfig(&context), model);
   }
   if (!module)
     return gpt2rt::dataLoss(firstError);
