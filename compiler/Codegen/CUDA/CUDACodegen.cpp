@@ -71,7 +71,16 @@ static FailureOr<KernelText> printTemplate(plan::KernelOp kernel) {
   return KernelText{*text, false, true, kernelTemplate->archSpecific};
 }
 
+/// The symbol is the entry's name.
+static bool isIdentifier(StringRef name) {
+  return !name.empty() && !llvm::isDigit(name[0]) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
 static FailureOr<KernelText> printKernel(plan::KernelOp kernel) {
+  if (!isIdentifier(kernel.getSymName()))
+    return kernel.emitOpError("symbol '")
+           << kernel.getSymName() << "' is not a name in C";
   if (!kernel.isRow() && !kernel.isMatvec())
     return printTemplate(kernel);
   OwningOpRef<plan::KernelOp> expanded = kernel.clone();

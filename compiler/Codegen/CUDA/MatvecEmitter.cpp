@@ -10,12 +10,13 @@
 using namespace mlir;
 using namespace mlir::gpt2c;
 using llvm::formatv;
+using llvm::StringRef;
 
 static constexpr char source[] =
 #include "compiler/Codegen/CUDA/Templates/matvec.cuh.inc"
     ;
 
-llvm::StringRef gpt2c::matvecSource() { return source; }
+StringRef gpt2c::matvecSource() { return source; }
 
 /// Loads of a lane that are in flight for one weight row: enough to cover the
 /// latency, few enough registers for several blocks a multiprocessor.
@@ -55,15 +56,52 @@ static bool isIdentity(Block &prologue) {
       RowProgram::strip(prologue.getTerminator()->getOperand(0)));
 }
 
+static int64_t bytesOf(RankedTensorType type, int64_t rows) {
+  int64_t bytes =
+      rows * type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
+  return llvm::alignTo(bytes, 16);
+}
+
+/// One value a column: the norm's scale and shift, which a block fetches ahead.
+static bool isColumnVector(Value input) {
+  auto type = dyn_cast<RankedTensorType>(input.getType());
+  return type && type.getDimSize(0) == 1 && type.getDimSize(1) != 1;
+}
+
 int64_t gpt2c::matvecSharedBytes(plan::KernelOp kernel) {
   Block &prologue = kernel.getBody().front();
   if (isIdentity(prologue))
     return 0;
-  auto x = cast<RankedTensorType>(
-      prologue.getTerminator()->getOperand(0).getType());
-  int64_t bytes =
-      MatvecShape::maxRows * x.getDimSize(1) * x.getElementTypeBitWidth() / 8;
-  return llvm::alignTo(bytes, 16);
+  int64_t bytes = bytesOf(cast<RankedTensorType>(
+                              prologue.getTerminator()->getOperand(0).getType()),
+                          MatvecShape::maxRows);
+  for (Value input : prologue.getArguments())
+    if (isColumnVector(input))
+      bytes += bytesOf(cast<RankedTensorType>(input.getType()), 1);
+  return bytes;
+}
+
+/// Lays out the dynamic shared memory as matvecSharedBytes counts it: x, then
+/// the column vectors, which are copied ahead of the wait. Their names become
+/// those of the copies.
+static void emitSharedMemory(const RowProgram &program, StringRef xType,
+                             MutableArrayRef<std::string> inputs,
+                             llvm::raw_ostream &os) {
+  auto type = cast<RankedTensorType>(program.getOutputs()[0].getType());
+  int64_t offset = bytesOf(type, MatvecShape::maxRows) / 16;
+  os << formatv("{0} *x = ({0} *)dynamicShared();\n", xType);
+  for (auto [input, name] : llvm::zip_equal(program.getInputs(), inputs)) {
+    if (!isColumnVector(input))
+      continue;
+    auto vector = cast<RankedTensorType>(input.getType());
+    StringRef element = cudaElementType(vector.getElementType());
+    os << formatv("{0} *shared_{1} = ({0} *)(dynamicShared() + {2});\n",
+                  element, name, offset)
+       << formatv("copyToShared<{0}, {1}>(shared_{2}, {2});\n", element,
+                  vector.getDimSize(1), name);
+    name = "shared_" + name;
+    offset += bytesOf(vector, 1) / 16;
+  }
 }
 
 /// x = prologue(inputs) into shared memory, rows spread over the block.
@@ -171,7 +209,7 @@ LogicalResult gpt2c::emitMatvecKernel(plan::KernelOp kernel,
   RankedTensorType weight = kernel.getWeightType();
   MatvecShape shape(weight);
   Value xValue = RowProgram::strip(prologue->getOutputs()[0]);
-  llvm::StringRef xType = cudaElementType(
+  StringRef xType = cudaElementType(
       cast<RankedTensorType>(xValue.getType()).getElementType());
 
   os << formatv("extern \"C\" __global__ void __launch_bounds__({0}, {1})\n{2}(",
@@ -190,19 +228,14 @@ LogicalResult gpt2c::emitMatvecKernel(plan::KernelOp kernel,
   std::string accumulator = "accumulator";
   emitter.bindInput(0, accumulator);
   emitter.emitColumnLoads();
-  for (auto [input, name] :
-       llvm::zip_equal(prologue->getInputs(), parts.prologueInputs))
-    if (prologue->getForm(input) == Form::Column)
-      os << formatv("fetchIntoCache({0}, {1});\n", name,
-                    prologue->getColumns());
-  os << "waitForPrevious();\n";
   if (isIdentity(kernel.getBody().front())) {
     unsigned number = llvm::find(prologue->getInputs(), xValue) -
                       prologue->getInputs().begin();
-    os << formatv("const {0} *x = {1};\n", xType,
+    os << formatv("const {0} *x = {1};\nwaitForPrevious();\n", xType,
                   parts.prologueInputs[number]);
   } else {
-    os << formatv("{0} *x = ({0} *)dynamicShared();\n{{\n", xType);
+    emitSharedMemory(parts.prologue, xType, parts.prologueInputs, os);
+    os << "__syncthreads();\nwaitForPrevious();\n{\n";
     if (failed(emitPrologue(parts.prologue, parts.prologueInputs, os)))
       return failure();
     os << "}\n";

@@ -2,15 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: plan-to-cuda %s | FileCheck %s
 
-// Weights are loaded, and the norm's vectors fetched, before the wait.
+// Weights are loaded, and the norm's vectors copied, before the wait.
 // CHECK-LABEL: matvec @norm_linear
 // CHECK: __launch_bounds__(256, 3)
 // CHECK: norm_linear(const float *p0, const float *p1, const float *p2, const half *p3, float *q0, int rows) {
 // CHECK: Matvec<half, half, 24, 768, 8, 1, 1> matvec;
 // CHECK: matvec.load(p3);
-// CHECK: fetchIntoCache(p1, 768);
-// CHECK: waitForPrevious();
 // CHECK: half *x = (half *)dynamicShared();
+// CHECK: float *shared_p1 = (float *)(dynamicShared() + 768);
+// CHECK: copyToShared<float, 768>(shared_p1, p1);
+// CHECK: float *shared_p2 = (float *)(dynamicShared() + 960);
+// CHECK: waitForPrevious();
 // CHECK: for (int row = 0; row < rows; ++row) {
 // CHECK: [[SUM:shared[0-9]+]][row][threadIdx.x / 32] = s{{[0-9]+}};
 // CHECK: __syncthreads();
@@ -25,8 +27,8 @@
 // CHECK-LABEL: matvec @residual
 // CHECK: Matvec<half, half, 24, 3072, 8, 4, 1> matvec;
 // CHECK: ((const Pack<float, 1> *)p2)[c];
-// CHECK: waitForPrevious();
 // CHECK: const half *x = p0;
+// CHECK: waitForPrevious();
 // CHECK: ((const Pack<float, 1> *)p3)[(long long)row * 24 + c];
 // CHECK: matvec.multiply(x, rows);
 // CHECK: roundTo<half>(

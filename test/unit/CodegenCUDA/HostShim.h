@@ -147,7 +147,10 @@ template <class Op, int L, class T> T reduceWarps(T value, T *shared) {
   return value;
 }
 
-template <class T> void fetchIntoCache(const T *, int) {}
+template <class T, int COUNT> void copyToShared(T *to, const T *from) {
+  for (int i = threadIdx.x; i < COUNT; i += blockDim.x)
+    to[i] = from[i];
+}
 template <class T, int N> Pack<T, N> loadStreaming(const T *from) {
   return *reinterpret_cast<const Pack<T, N> *>(from);
 }

@@ -57,7 +57,20 @@ struct Matvec {
            item() % ITEMS_PER_ROW;
   }
 
-  DEVICE void dot(const TX *x, float (&sums)[ROWS_PER_WARP]) const {
+  // This lane's share of one row of x.
+  struct Values {
+    Pack<TX, VECTOR> step[STEPS];
+  };
+  DEVICE Values loadRow(const TX *x) const {
+    Values values;
+#pragma unroll
+    for (int i = 0; i < STEPS; ++i)
+      values.step[i] = reinterpret_cast<const Pack<TX, VECTOR> *>(
+          x)[min(vectorOf(i), VECTORS - 1)];
+    return values;
+  }
+
+  DEVICE void dot(const Values &x, float (&sums)[ROWS_PER_WARP]) const {
 #pragma unroll
     for (int j = 0; j < ROWS_PER_WARP; ++j)
       sums[j] = 0.0f;
@@ -65,15 +78,13 @@ struct Matvec {
     for (int i = 0; i < STEPS; ++i) {
       if (VECTORS % STRIDE != 0 && vectorOf(i) >= VECTORS)
         continue;
-      const Pack<TX, VECTOR> values =
-          reinterpret_cast<const Pack<TX, VECTOR> *>(x)[vectorOf(i)];
 #pragma unroll
       for (int j = 0; j < ROWS_PER_WARP; ++j) {
         float chain = 0.0f;
 #pragma unroll
         for (int k = 0; k < VECTOR; ++k)
-          chain = fmaf(toFloat(weights[j][i].get(k)), toFloat(values.get(k)),
-                       chain);
+          chain = fmaf(toFloat(weights[j][i].get(k)),
+                       toFloat(x.step[i].get(k)), chain);
         sums[j] += chain;
       }
     }
@@ -83,9 +94,14 @@ struct Matvec {
   DEVICE float multiply(const TX *x, int rows) const {
     __shared__ float partial[SPLIT][SPLIT == 1 ? 1 : MAX_ROWS * ROWS_PER_BLOCK];
     float mine = 0.0f;
+    // A row is on its way while the one before it is multiplied.
+    Values next = loadRow(x);
     for (int row = 0; row < rows; ++row) {
+      const Values current = next;
+      if (row + 1 < rows)
+        next = loadRow(x + (long long)(row + 1) * K);
       float sums[ROWS_PER_WARP];
-      dot(x + (long long)row * K, sums);
+      dot(current, sums);
 #pragma unroll
       for (int j = 0; j < ROWS_PER_WARP; ++j) {
         float sum = reduceLanes<Add, 32>(sums[j]);

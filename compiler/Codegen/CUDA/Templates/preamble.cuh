@@ -175,14 +175,12 @@ template <class T, int N> DEVICE Pack<T, N> loadStreaming(const T *from) {
   return result;
 }
 
-// Brings `count` values into the L1 cache ahead of their use: a load of each
-// 128-byte line whose result nobody waits for.
-template <class T> DEVICE void fetchIntoCache(const T *from, int count) {
-  for (int i = threadIdx.x * (128 / sizeof(T)); i < count;
-       i += blockDim.x * (128 / sizeof(T))) {
-    unsigned ignored;
-    asm volatile("ld.global.ca.u8 %0, [%1];" : "=r"(ignored) : "l"(from + i));
-  }
+// All threads of the block copy `count` values to shared memory, 16 bytes at a
+// time where that divides them.
+template <class T, int COUNT> DEVICE void copyToShared(T *to, const T *from) {
+  constexpr int N = COUNT * sizeof(T) % 16 == 0 ? 16 / sizeof(T) : 1;
+  for (int i = threadIdx.x; i < COUNT / N; i += blockDim.x)
+    ((Pack<T, N> *)to)[i] = ((const Pack<T, N> *)from)[i];
 }
 
 // Programmatic dependent launch: the next kernel may start once all blocks
