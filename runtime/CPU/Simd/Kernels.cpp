@@ -186,16 +186,17 @@ void matvecStreams(const MatvecArgs &args, int64_t row, int64_t begin,
 
 template <typename T>
 void matvecTyped(const MatvecArgs &args, int64_t begin, int64_t end) {
-  // Rows of x in groups that fit the registers. Several groups pass over a
-  // tile of weight rows each; all but the first fetch the next tile meanwhile.
+  // Rows of x in groups that fit the registers. One or two rows keep up with
+  // the hardware's prefetching; more of them compute longer, pass over a tile
+  // of weight rows group by group and fetch the next tile meanwhile.
   constexpr int64_t most = width == 16 ? 4 : 2;
   int64_t step = (end - begin) / streams;
-  bool oneGroup = args.rows <= 2 || args.rows == most;
-  int64_t tile = oneGroup ? step : tileRows;
+  bool streamed = args.rows <= 2;
+  int64_t tile = streamed ? step : tileRows;
   for (int64_t n = begin; n < begin + step; n += tile) {
     int64_t last = std::min(n + tile, begin + step), row = 0;
     auto pass = [&]<int ROWS>() {
-      if (row == 0)
+      if (streamed)
         matvecStreams<T, ROWS, false>(args, row, n, last, step);
       else
         matvecStreams<T, ROWS, true>(args, row, n, last, step);
