@@ -37,6 +37,26 @@ def ConvertGPT2ToPlanPass : Pass<"convert-gpt2-to-plan", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::plan::PlanDialect"];
 }
 
+def SelectCudaKernelsPass : Pass<"select-cuda-kernels", "::mlir::ModuleOp"> {
+  let summary = "Choose template kernels, grids and workspaces for CUDA";
+  let description = [{
+    Attention, cache append and sampling become launches of template kernels;
+    with one token a sequence, attention takes over the cache append before it.
+    Every launch gets its grid, and matmuls get cuBLASLt's workspace.
+  }];
+  let options = [
+    Option<"matmulWorkspace", "matmul-workspace", "int64_t",
+           /*default=*/"4194304",
+           "Bytes of workspace that a matmul may use (0: none)">
+  ];
+  let statistics = [
+    Statistic<"numTemplates", "templates", "Launches of template kernels">,
+    Statistic<"numFusedAppends", "fused-appends",
+              "Cache appends that attention took over">
+  ];
+  let dependentDialects = ["::mlir::plan::PlanDialect"];
+}
+
 def AssignCpuWorkspacesPass
     : Pass<"assign-cpu-workspaces", "::mlir::plan::ProgramOp"> {
   let summary = "Give CPU instructions the scratch memory that they work in";

@@ -33,12 +33,12 @@ struct LowerRowKernels : gpt2c::impl::LowerRowKernelsBase<LowerRowKernels> {
       return kernel.emitOpError("has kind '")
              << kernel.getKind()
              << "', but the CPU target generates code for row kernels only";
-    FailureOr<RowProgram> program =
-        RowProgram::analyze(kernel.getBody().front());
+    FailureOr<cpu::RowProgram> program =
+        cpu::RowProgram::analyze(kernel.getBody().front());
     if (failed(program))
       return failure();
     OpBuilder builder(kernel);
-    RowEmitter emitter(*program, builder);
+    cpu::RowEmitter emitter(*program, builder);
     FailureOr<func::FuncOp> function =
         emitter.emit(kernel.getLoc(), kernel.getSymName());
     if (failed(function))
@@ -48,7 +48,7 @@ struct LowerRowKernels : gpt2c::impl::LowerRowKernelsBase<LowerRowKernels> {
     return success();
   }
 
-  void count(const RowProgram &program, func::FuncOp function) {
+  void count(const cpu::RowProgram &program, func::FuncOp function) {
     ++numKernels;
     for (unsigned level = 0; level < program.getNumLevels(); ++level)
       numPasses += program.getWidths(level).size();

@@ -15,6 +15,7 @@
 
 using namespace mlir;
 using namespace mlir::gpt2c;
+using namespace mlir::gpt2c::cpu;
 
 /// True if the map reads dimension `dim` of the loops at result `dim`.
 static bool reads(AffineMap map, unsigned dim) {

@@ -10,6 +10,7 @@
 
 using namespace mlir;
 using namespace mlir::gpt2c;
+using namespace mlir::gpt2c::cpu;
 
 /// Alignment of row temporaries: a cache line, and a 512-bit vector.
 static constexpr int64_t temporaryAlignment = 64;

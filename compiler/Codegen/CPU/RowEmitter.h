@@ -10,7 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
-namespace mlir::gpt2c {
+namespace mlir::gpt2c::cpu {
 
 /// Elements in a vector and vectors in flight in a pass that reduces. They
 /// fix the order of every sum, so they are the same for each architecture,
@@ -87,6 +87,6 @@ private:
   DenseMap<Value, Value> rowValues;
 };
 
-} // namespace mlir::gpt2c
+} // namespace mlir::gpt2c::cpu
 
 #endif // GPT2_COMPILER_CODEGEN_CPU_ROWEMITTER_H

@@ -9,6 +9,7 @@
 
 using namespace mlir;
 using namespace mlir::gpt2c;
+using namespace mlir::gpt2c::cpu;
 
 /// Above this many simple operations an element, storing it and loading it
 /// again (in L1 or L2) is cheaper than computing it in every pass.

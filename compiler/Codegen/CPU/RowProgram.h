@@ -17,7 +17,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/DenseMap.h"
 
-namespace mlir::gpt2c {
+namespace mlir::gpt2c::cpu {
 
 /// Stack that a kernel may use for row temporaries. Above it values are
 /// computed again: OpenMP threads may have stacks of 2 MiB only.
@@ -83,6 +83,6 @@ private:
   unsigned numLevels = 0;
 };
 
-} // namespace mlir::gpt2c
+} // namespace mlir::gpt2c::cpu
 
 #endif // GPT2_COMPILER_CODEGEN_CPU_ROWPROGRAM_H

@@ -30,8 +30,6 @@ constexpr int64_t parts = lanes / width;
 // streams are what the hardware prefetches best (measured: 95% of the read
 // bandwidth, while neighbouring rows, short streams of 4 KiB, reach half).
 constexpr int64_t streams = 2;
-// Weight rows of a stream that stay in the second-level cache together.
-constexpr int64_t tileRows = 8;
 
 using Vec [[gnu::vector_size(width * 4)]] = float;
 using Vec8 [[gnu::vector_size(32)]] = float;
@@ -133,8 +131,7 @@ void storeOut(const MatvecArgs &args, int64_t row, int64_t n, float sum) {
 }
 
 // ROWS rows of x, from `row` on, against weight rows n, n + step, ... (COUNT).
-// AHEAD also fetches the weights of the next tile into the second-level cache.
-template <typename T, int ROWS, int COUNT, bool AHEAD>
+template <typename T, int ROWS, int COUNT>
 [[gnu::always_inline]] inline void
 matvecBlock(const MatvecArgs &args, int64_t row, int64_t n, int64_t step) {
   using S = typename T::Storage;
@@ -152,9 +149,6 @@ matvecBlock(const MatvecArgs &args, int64_t row, int64_t n, int64_t step) {
     for (int j = 0; j < COUNT; ++j) {
       Vec weight[parts];
       T::loadLanes(w + j * step * k + i, weight);
-      if constexpr (AHEAD)
-        for (int64_t line = 0; line < lanes; line += 64 / sizeof(S))
-          __builtin_prefetch(w + (j * step + tileRows) * k + i + line, 0, 2);
 #pragma GCC unroll 4
       for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 4
@@ -173,45 +167,33 @@ matvecBlock(const MatvecArgs &args, int64_t row, int64_t n, int64_t step) {
     }
 }
 
-// ROWS rows of x against weight rows n + j * step, j < streams, for n in
-// [begin, end), as many at a time as leave registers for the sums.
-template <typename T, int ROWS, bool AHEAD>
-void matvecStreams(const MatvecArgs &args, int64_t row, int64_t begin,
-                   int64_t end, int64_t step) {
+// ROWS rows of x against weight rows n + j * step, j < streams, as many at a
+// time as leave registers for the sums.
+template <typename T, int ROWS>
+void matvecStreams(const MatvecArgs &args, int64_t row, int64_t n,
+                   int64_t step) {
   constexpr int count = width == 16 || ROWS == 1 ? streams : 1;
-  for (int64_t n = begin; n < end; ++n)
-    for (int64_t j = 0; j < streams; j += count)
-      matvecBlock<T, ROWS, count, AHEAD>(args, row, n + j * step, step);
+  for (int64_t j = 0; j < streams; j += count)
+    matvecBlock<T, ROWS, count>(args, row, n + j * step, step);
 }
 
+// All rows of x: the weight rows stay in the first-level cache meanwhile.
 template <typename T>
 void matvecTyped(const MatvecArgs &args, int64_t begin, int64_t end) {
-  // Rows of x in groups that fit the registers. One or two rows keep up with
-  // the hardware's prefetching; more of them compute longer, pass over a tile
-  // of weight rows group by group and fetch the next tile meanwhile.
-  constexpr int64_t most = width == 16 ? 4 : 2;
+  constexpr int most = width == 16 ? 4 : 2;
   int64_t step = (end - begin) / streams;
-  bool streamed = args.rows <= 2;
-  int64_t tile = streamed ? step : tileRows;
-  for (int64_t n = begin; n < begin + step; n += tile) {
-    int64_t last = std::min(n + tile, begin + step), row = 0;
-    auto pass = [&]<int ROWS>() {
-      if (streamed)
-        matvecStreams<T, ROWS, false>(args, row, n, last, step);
-      else
-        matvecStreams<T, ROWS, true>(args, row, n, last, step);
-      row += ROWS;
-    };
-    while (args.rows - row >= most)
-      pass.template operator()<most>();
-    if (args.rows - row >= 2)
-      pass.template operator()<2>();
-    if (args.rows - row >= 1)
-      pass.template operator()<1>();
+  for (int64_t n = begin; n < begin + step; ++n) {
+    int64_t row = 0;
+    for (; row + most <= args.rows; row += most)
+      matvecStreams<T, most>(args, row, n, step);
+    for (; row + 2 <= args.rows; row += 2)
+      matvecStreams<T, 2>(args, row, n, step);
+    if (row < args.rows)
+      matvecStreams<T, 1>(args, row, n, step);
   }
   for (int64_t n = begin + step * streams; n < end; ++n)
     for (int64_t row = 0; row < args.rows; ++row)
-      matvecBlock<T, 1, 1, false>(args, row, n, 0);
+      matvecBlock<T, 1, 1>(args, row, n, 0);
 }
 
 void matvec(const MatvecArgs &args, int64_t begin, int64_t end) {

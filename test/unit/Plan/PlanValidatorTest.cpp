@@ -35,7 +35,7 @@ fb::BufferT &buffer(fb::PlanT &plan, const char *name) {
   return *plan.buffers[bufferNamed(plan, name)];
 }
 /// Instructions of prefill: 0 launch, 1 matmul, 2 cache_append, 3 attention,
-/// 4 copy, 5 fill, 6 matmul, 7 sample.
+/// 4 copy, 5 matmul, 6 sample, 7 fill.
 fb::InstructionT &prefill(fb::PlanT &plan, size_t index) {
   return *plan.programs[programNamed(plan, "prefill")]->instructions[index];
 }
@@ -262,15 +262,15 @@ TEST(PlanValidator, CacheAppendOperands) {
 }
 
 TEST(PlanValidator, SampleOperands) {
-  CASE(prefill(plan, 7).op.AsSample()->vocab = 129, "sample.vocab is 129");
-  CASE(prefill(plan, 7).op.AsSample()->vocab = 0, "sample.vocab is 0");
-  CASE(prefill(plan, 7).op.AsSample()->batch = 0, "sample.batch is 0");
-  CASE(prefill(plan, 7).op.AsSample()->batch = 2, "sample.batch is 2");
-  CASE(prefill(plan, 7).op.AsSample()->positions_limit = 0,
+  CASE(prefill(plan, 6).op.AsSample()->vocab = 129, "sample.vocab is 129");
+  CASE(prefill(plan, 6).op.AsSample()->vocab = 0, "sample.vocab is 0");
+  CASE(prefill(plan, 6).op.AsSample()->batch = 0, "sample.batch is 0");
+  CASE(prefill(plan, 6).op.AsSample()->batch = 2, "sample.batch is 2");
+  CASE(prefill(plan, 6).op.AsSample()->positions_limit = 0,
        "sample.positions_limit is 0");
-  CASE(prefill(plan, 7).op.AsSample()->logits = bufferNamed(plan, "tokens"),
+  CASE(prefill(plan, 6).op.AsSample()->logits = bufferNamed(plan, "tokens"),
        "its type is not F32");
-  CASE(prefill(plan, 7).op.AsSample()->sampling = bufferNamed(plan, "tokens"),
+  CASE(prefill(plan, 6).op.AsSample()->sampling = bufferNamed(plan, "tokens"),
        "sample.sampling");
 }
 

@@ -205,7 +205,7 @@ struct StateSlots {
   uint32_t tokens, positions, sampling, prompt, start, count, slot;
 };
 
-/// embed, qkv, append, attend, copy, fill, head, sample: instructions 0 to 7.
+/// embed, qkv, append, attend, copy, head, sample, fill: instructions 0 to 7.
 void addForward(Writer &out, const Globals &globals, const StateSlots &state,
                 const PlanSizes &sizes, bool prefill) {
   constexpr uint32_t width = Writer::width;
@@ -216,8 +216,8 @@ void addForward(Writer &out, const Globals &globals, const StateSlots &state,
   uint32_t x = out.local("x", {rows, width}, 0, 1);
   uint32_t qkv = out.local("qkv", {rows, 3 * width}, 1, 3);
   uint32_t attended = out.local("attended", {rows, width}, 3, 4);
-  uint32_t copied = out.local("copied", {rows, width}, 4, 6);
-  uint32_t scratch = out.local("scratch", {64}, 1, 5, fb::ArenaKind::Workspace);
+  uint32_t copied = out.local("copied", {rows, width}, 4, 5);
+  uint32_t scratch = out.local("scratch", {64}, 1, 7, fb::ArenaKind::Workspace);
   uint32_t logitRows = prefill ? 1 : program.batch;
   uint32_t logits = out.view(globals.logits, logitRows);
 
@@ -263,9 +263,6 @@ void addForward(Writer &out, const Globals &globals, const StateSlots &state,
   copy.src = attended;
   copy.dst = copied;
   out.instruction(copy);
-  fb::FillT fill;
-  fill.dst = scratch;
-  out.instruction(fill);
   out.instruction(matmul(copied, globals.table, logits, logitRows,
                          sizes.paddedVocab, width));
   sample.logits = logits;
@@ -277,6 +274,9 @@ void addForward(Writer &out, const Globals &globals, const StateSlots &state,
   sample.vocab = sizes.vocab;
   sample.positions_limit = sizes.positions;
   out.instruction(sample);
+  fb::FillT fill;
+  fill.dst = scratch;
+  out.instruction(fill);
 }
 
 } // namespace

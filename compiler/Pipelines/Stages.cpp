@@ -1,0 +1,97 @@
+//===- Stages.cpp - The compiler's stages in order --------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "compiler/Pipelines/Stages.h"
+
+#include "compiler/Codegen/CPU/CPUCodegen.h"
+#include "compiler/Codegen/CUDA/CUDACodegen.h"
+#include "compiler/Conversion/Passes.h"
+#include "compiler/Memory/Passes.h"
+#include "dialects/Plan/PlanOps.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::gpt2c;
+
+namespace {
+
+/// Rows up to which a CUDA matvec kernel beats cuBLASLt, and its limit.
+constexpr int64_t cudaMatvecRows = 8;
+
+// What cuBLASLt asks for on Hopper and later, and on older GPUs.
+constexpr int64_t largeMatmulWorkspace = int64_t(32) << 20;
+constexpr int64_t smallMatmulWorkspace = int64_t(4) << 20;
+
+int64_t matvecRows(const CompileOptions &options) {
+  // The CPU executor has its own matvec behind plan.matmul.
+  return options.target == plan::Target::CUDA ? cudaMatvecRows : 0;
+}
+
+bool isHopperOrLater(StringRef arch) {
+  unsigned number = 0;
+  return arch.consume_front("sm_") && !arch.consumeInteger(10, number) &&
+         number >= 90;
+}
+
+void addPrecision(OpPassManager &pm, const CompileOptions &options) {
+  MixedPrecisionOptions precision;
+  precision.precision = options.precision;
+  pm.addPass(createMixedPrecision(precision));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void addFusion(OpPassManager &pm, const CompileOptions &options) {
+  FuseOptions fusion;
+  fusion.matvecRows = matvecRows(options);
+  pm.addPass(createFuse(fusion));
+}
+
+void addConversion(OpPassManager &pm, const CompileOptions &options) {
+  ConvertGPT2ToPlanPassOptions conversion;
+  conversion.target = options.target;
+  conversion.matvecRows = matvecRows(options);
+  pm.addPass(createConvertGPT2ToPlanPass(conversion));
+}
+
+void addSelection(OpPassManager &pm, const CompileOptions &options) {
+  if (options.target == plan::Target::CPU) {
+    pm.addNestedPass<plan::ProgramOp>(createAssignCpuWorkspacesPass());
+    return;
+  }
+  SelectCudaKernelsPassOptions selection;
+  selection.matmulWorkspace = llvm::any_of(options.archs, isHopperOrLater)
+                                  ? largeMatmulWorkspace
+                                  : smallMatmulWorkspace;
+  pm.addPass(createSelectCudaKernelsPass(selection));
+}
+
+void addMemory(OpPassManager &pm, const CompileOptions &) {
+  pm.addPass(createPlanMemoryPass());
+}
+
+} // namespace
+
+ArrayRef<Stage> mlir::gpt2c::getStages() {
+  static constexpr Stage stages[] = {
+      {"choosing precision", addPrecision},
+      {"fusing", addFusion},
+      {"lowering to buffers", addConversion},
+      {"selecting kernels", addSelection},
+      {"planning memory", addMemory},
+  };
+  return stages;
+}
+
+FailureOr<CompiledCode>
+mlir::gpt2c::generateCode(ModuleOp module, const CompileOptions &options) {
+  if (options.target == plan::Target::CPU) {
+    CpuCodegenOptions cpu;
+    cpu.archs = options.archs;
+    return compileForCpu(module, cpu);
+  }
+  CudaCodegenOptions cuda;
+  cuda.archs.assign(options.archs.begin(), options.archs.end());
+  cuda.threads = options.threads;
+  return compileForCuda(module, cuda);
+}

@@ -1,0 +1,227 @@
+//===- CommandLine.cpp - gpt2c's flags --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "tools/gpt2c/CommandLine.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <thread>
+
+using namespace mlir::gpt2c;
+using namespace gpt2rt;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+const Names cpuArchs = {"x86-64-v3", "x86-64-v4"};
+// Ascending: the first one of a plan also gets PTX, which newer GPUs can run.
+const Names cudaArchs = {"sm_80", "sm_86", "sm_89",
+                         "sm_90", "sm_100", "sm_120"};
+// One for each generation in wide use; PTX of the first serves the others.
+const Names defaultCudaArchs = {"sm_80", "sm_90"};
+const Names cpuPrecisions = {"fp32", "bf16"};
+const Names cudaPrecisions = {"fp32", "tf32", "fp16", "bf16"};
+const Names modes = {"generate", "eval"};
+const Names targets = {"cpu", "cuda"};
+const Names emits = {"gpt2", "plan", "cuda", "plan-text"};
+
+std::string joined(const Names &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+bool contains(const Names &names, const std::string &name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// An error for a value that is not one of `names`.
+Status unknownValue(std::string_view flag, const std::string &value,
+                    const Names &names) {
+  std::string near = nearestName(value, names);
+  return invalidArgument(flag, "=", quote(value), " is not one of ",
+                         joined(names),
+                         near.empty() ? "" : "; did you mean " + near + "?");
+}
+
+Status checkOneOf(std::string_view flag, const std::string &value,
+                  const Names &names) {
+  return contains(names, value) ? Status() : unknownValue(flag, value, names);
+}
+
+/// The architectures of `list`, without repetition, in the target's order.
+Result<Names> parseArchs(const std::string &list, bool cuda) {
+  const Names &known = cuda ? cudaArchs : cpuArchs;
+  if (list.empty())
+    return cuda ? defaultCudaArchs : cpuArchs;
+  Names wanted;
+  size_t begin = 0;
+  while (begin <= list.size()) {
+    size_t end = std::min(list.find(',', begin), list.size());
+    std::string arch = list.substr(begin, end - begin);
+    // sm_90 code uses what only its "a" variant has; both spellings mean it.
+    if (cuda && arch == "sm_90a")
+      arch = "sm_90";
+    if (!contains(known, arch)) {
+      const Names &other = cuda ? cpuArchs : cudaArchs;
+      if (contains(other, arch))
+        return invalidArgument("--arch=", arch, " needs --target=",
+                               cuda ? "cpu" : "cuda");
+      return unknownValue("--arch", arch, known);
+    }
+    wanted.push_back(arch);
+    begin = end + 1;
+  }
+  Names result;
+  for (const std::string &arch : known)
+    if (contains(wanted, arch))
+      result.push_back(arch);
+  return result;
+}
+
+/// The text that the flags were given as, before it is checked.
+struct RawFlags {
+  std::string mode = "generate", target = "cpu", arch, emit;
+};
+
+Status checkFlags(const RawFlags &raw, CommandLine &line) {
+  GPT2_RETURN_IF_ERROR(checkOneOf("--mode", raw.mode, modes));
+  GPT2_RETURN_IF_ERROR(checkOneOf("--target", raw.target, targets));
+  line.eval = raw.mode == "eval";
+  line.cuda = raw.target == "cuda";
+  GPT2_ASSIGN_OR_RETURN(line.archs, parseArchs(raw.arch, line.cuda));
+  GPT2_RETURN_IF_ERROR(
+      checkOneOf("--precision", line.precision, cudaPrecisions));
+  if (!line.cuda && !contains(cpuPrecisions, line.precision))
+    return invalidArgument("--precision=", line.precision,
+                           " needs --target=cuda; the CPU has ",
+                           joined(cpuPrecisions));
+  if (!raw.emit.empty()) {
+    GPT2_RETURN_IF_ERROR(checkOneOf("--emit", raw.emit, emits));
+    const std::map<std::string, Emit> byName = {{"gpt2", Emit::GPT2},
+                                                {"plan", Emit::Plan},
+                                                {"cuda", Emit::Cuda},
+                                                {"plan-text", Emit::PlanText}};
+    line.emit = byName.at(raw.emit);
+  }
+  if (line.emit == Emit::Cuda && !line.cuda)
+    return invalidArgument("--emit=cuda needs --target=cuda");
+  if (line.emit == Emit::PlanFile && line.output.empty())
+    return invalidArgument("say where the plan goes with -o PLAN");
+  return Status();
+}
+
+/// What CLI11 did not know: MLIR's flags, or an error.
+Status checkExtras(const CLI::App &app, CommandLine &line) {
+  for (const std::string &extra : app.remaining()) {
+    if (extra.rfind("--mlir-", 0) == 0) {
+      line.mlirFlags.push_back(extra);
+      continue;
+    }
+    if (extra.empty() || extra[0] != '-')
+      return invalidArgument("unexpected argument ", quote(extra),
+                             "; gpt2c takes one MODEL");
+    std::string name = extra.substr(0, extra.find('='));
+    Names known;
+    for (const CLI::Option *option : app.get_options())
+      for (const std::string &longName : option->get_lnames())
+        known.push_back("--" + longName);
+    std::string near = nearestName(name, known);
+    return invalidArgument("unknown flag ", quote(name),
+                           near.empty() ? "; see gpt2c --help"
+                                        : "; did you mean " + near + "?");
+  }
+  return Status();
+}
+
+void addFlags(CLI::App &app, RawFlags &raw, CommandLine &line) {
+  app.add_option("MODEL", line.model,
+                 "Hugging Face directory, config.json, preset name or .mlir")
+      ->required();
+  app.add_option("-o", line.output, "The plan file to write")
+      ->type_name("PLAN");
+  app.add_option("--mode", raw.mode,
+                 "generate (default): text; eval: perplexity");
+  app.add_option("--target", raw.target, "cpu (default) or cuda");
+  app.add_option("--arch", raw.arch,
+                 "Comma-separated; cpu: " + joined(cpuArchs) +
+                     " (default: both); cuda: " + joined(cudaArchs) +
+                     " (default: " + joined(defaultCudaArchs) + ")");
+  app.add_option("--batch", line.batch, "Sequences at a time (default: 1)")
+      ->type_name("N");
+  app.add_option("--seq", line.seq,
+                 "Positions of a sequence (default: all the model has)")
+      ->type_name("N");
+  app.add_option("--chunk", line.chunk,
+                 "Prompt tokens a prefill call takes (default: 256 on the "
+                 "CPU, 512 on CUDA, at most --seq)")
+      ->type_name("N");
+  app.add_option("--precision", line.precision,
+                 "fp32 (default), bf16; on cuda also tf32, fp16");
+  app.add_option("--emit", raw.emit,
+                 "Print gpt2, plan (MLIR), cuda (source) or plan-text and "
+                 "write no plan; goes to -o or standard output");
+  app.add_flag("--remarks", line.remarks,
+               "Explain what the passes did and did not do");
+  app.add_option("--threads", line.threads,
+                 "Threads of the compiler (default: all)")
+      ->type_name("N");
+}
+
+Status checkNumbers(const CLI::App &app, CommandLine &line) {
+  const std::pair<const char *, int64_t> counts[] = {
+      {"--batch", line.batch}, {"--seq", line.seq}, {"--chunk", line.chunk}};
+  for (auto [flag, value] : counts)
+    if (app.count(flag) && value < 1)
+      return invalidArgument(flag, "=", value, " must be at least 1");
+  if (app.count("--threads") && line.threads == 0)
+    return invalidArgument("--threads=0 must be at least 1");
+  if (app.count("--chunk") && line.eval)
+    return invalidArgument("--chunk is for --mode=generate; eval takes whole "
+                           "windows of --seq tokens");
+  // An .mlir file holds its own programs.
+  bool isMlir = line.model.size() > 5 &&
+                line.model.compare(line.model.size() - 5, 5, ".mlir") == 0;
+  for (const char *flag : {"--mode", "--batch", "--seq", "--chunk"})
+    if (isMlir && app.count(flag))
+      return invalidArgument(flag, " has no meaning for ", quote(line.model),
+                             ", which holds its own programs");
+  if (line.threads == 0)
+    line.threads = std::max(1u, std::thread::hardware_concurrency());
+  return Status();
+}
+
+} // namespace
+
+Result<std::optional<CommandLine>>
+mlir::gpt2c::parseCommandLine(int argc, char **argv) {
+  CLI::App app("gpt2c compiles a GPT-2 model into a plan that gpt2-run runs.\n"
+               "MLIR's own flags (--mlir-print-ir-after-all, "
+               "--mlir-pass-statistics, --mlir-timing, ...) are taken too.",
+               "gpt2c");
+  app.set_version_flag("--version", "gpt2c " GPT2C_VERSION);
+  app.allow_extras();
+  CommandLine line;
+  RawFlags raw;
+  addFlags(app, raw, line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &answer) { // --help, --version
+    app.exit(answer);
+    return std::optional<CommandLine>();
+  } catch (const CLI::RequiredError &) {
+    return invalidArgument("no MODEL given; try gpt2c gpt2 -o gpt2.plan, or "
+                           "gpt2c --help");
+  } catch (const CLI::ParseError &error) {
+    return invalidArgument(error.what());
+  }
+  GPT2_RETURN_IF_ERROR(checkExtras(app, line));
+  GPT2_RETURN_IF_ERROR(checkFlags(raw, line));
+  GPT2_RETURN_IF_ERROR(checkNumbers(app, line));
+  return std::optional(std::move(line));
+}

@@ -1,0 +1,39 @@
+//===- CommandLine.h - gpt2c's flags ----------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/Support/Status.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::gpt2c {
+
+enum class Emit { PlanFile, GPT2, Plan, Cuda, PlanText };
+
+/// The command line, checked as far as that needs no model.
+struct CommandLine {
+  std::string model;
+  std::string output;
+  bool eval = false; // --mode
+  bool cuda = false; // --target
+  std::vector<std::string> archs;
+  int64_t batch = 1;
+  int64_t seq = 0;   // 0: all that the model has
+  int64_t chunk = 0; // 0: the target's default
+  std::string precision = "fp32";
+  Emit emit = Emit::PlanFile;
+  bool remarks = false;
+  unsigned threads = 0;
+  /// --mlir-...: flags of MLIR itself, checked by MLIR.
+  std::vector<std::string> mlirFlags;
+};
+
+/// Nothing where a flag such as --help has been answered already.
+gpt2rt::Result<std::optional<CommandLine>> parseCommandLine(int argc,
+                                                            char **argv);
+
+} // namespace mlir::gpt2c
