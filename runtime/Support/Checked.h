@@ -43,14 +43,4 @@ inline bool rangeFits(uint64_t offset, uint64_t size, uint64_t limit) {
   return offset <= limit && size <= limit - offset;
 }
 
-/// value rounded up to a multiple of alignment (a power of two), or nothing
-/// where it does not fit 64 bits.
-inline std::optional<uint64_t> checkedAlignUp(uint64_t value,
-                                              uint64_t alignment) {
-  std::optional<uint64_t> sum = checkedAdd(value, alignment - 1);
-  if (!sum)
-    return std::nullopt;
-  return *sum & ~(alignment - 1);
-}
-
 } // namespace gpt2rt

@@ -88,7 +88,7 @@ static Result<UniqueFd> openForReading(const std::string &path, int flags,
   return fd;
 }
 
-Result<MappedFile> MappedFile::open(const std::string &path, Access access) {
+Result<MappedFile> MappedFile::open(const std::string &path) {
   struct stat info;
   GPT2_ASSIGN_OR_RETURN(UniqueFd fd, openForReading(path, O_NONBLOCK, info));
   if (!S_ISREG(info.st_mode))
@@ -102,9 +102,9 @@ Result<MappedFile> MappedFile::open(const std::string &path, Access access) {
   void *base = ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (base == MAP_FAILED)
     return errnoStatus(errno, "cannot map", path);
-  // Advice only: a failure changes nothing but speed.
-  ::madvise(base, length,
-            access == Access::Sequential ? MADV_SEQUENTIAL : MADV_RANDOM);
+  // Weights and text are read once, front to back. Advice only: a failure
+  // changes nothing but speed.
+  ::madvise(base, length, MADV_SEQUENTIAL);
   file.base = static_cast<const std::byte *>(base);
   file.length = length;
   return file;

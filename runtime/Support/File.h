@@ -34,10 +34,7 @@ std::string joinPath(std::string_view directory, std::string_view name);
 /// rename, as AtomicFile does.
 class MappedFile {
 public:
-  enum class Access { Sequential, Random };
-
-  static Result<MappedFile> open(const std::string &path,
-                                 Access access = Access::Sequential);
+  static Result<MappedFile> open(const std::string &path);
 
   MappedFile() = default;
   MappedFile(MappedFile &&other) noexcept { swap(other); }

@@ -115,11 +115,8 @@ static Result<Bpe> buildBpe(const TokenizerFiles &files) {
 }
 
 void Tokenizer::setAddedTokens(const Vocabulary &list) {
-  for (const auto &[token, id] : list) {
-    specialIds.push_back(id);
+  for (const auto &[token, id] : list)
     added[static_cast<unsigned char>(token[0])].push_back({token, id});
-  }
-  std::sort(specialIds.begin(), specialIds.end());
   for (std::vector<Added> &bucket : added)
     std::sort(bucket.begin(), bucket.end(), [](const Added &a, const Added &b) {
       return a.text.size() > b.text.size();
@@ -209,8 +206,4 @@ std::optional<int32_t> Tokenizer::specialToken(std::string_view text) const {
       if (candidate.text == text)
         return candidate.id;
   return std::nullopt;
-}
-
-bool Tokenizer::isSpecial(int32_t id) const {
-  return std::binary_search(specialIds.begin(), specialIds.end(), id);
 }

@@ -39,7 +39,6 @@ public:
 
   /// The id of an added token, such as "<|endoftext|>".
   std::optional<int32_t> specialToken(std::string_view text) const;
-  bool isSpecial(int32_t id) const;
 
   /// One more than the largest id.
   int32_t vocabSize() const { return static_cast<int32_t>(tokens.size()); }
@@ -63,7 +62,6 @@ private:
   std::vector<std::string> tokens; // bytes by id
   /// Added tokens by first byte, the longest first.
   std::array<std::vector<Added>, 256> added;
-  std::vector<int32_t> specialIds; // sorted
 };
 
 } // namespace gpt2rt

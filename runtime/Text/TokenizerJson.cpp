@@ -25,6 +25,11 @@ static std::string typeOf(const Json &object) {
   return text ? *text : "";
 }
 
+static bool isEmptyString(const Json &value) {
+  const auto *text = value.get_ptr<const std::string *>();
+  return text && text->empty();
+}
+
 static bool isTrue(const Json &object, const char *key) {
   const Json *value = member(object, key);
   return value && *value == true;
@@ -93,7 +98,8 @@ static Status checkModel(const Json &model, std::string_view what) {
     if (isTrue(model, flag))
       return invalidArgument(what, ": ", flag, " is not supported");
   for (const char *affix : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (const Json *value = member(model, affix); value && *value != "")
+    if (const Json *value = member(model, affix);
+        value && !isEmptyString(*value))
       return invalidArgument(what, ": ", affix, " is not supported");
   return {};
 }
