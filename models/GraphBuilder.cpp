@@ -241,6 +241,25 @@ void ProgramBuilder::buildEval(int64_t batch, int64_t rows) {
 // Options and module
 //===----------------------------------------------------------------------===//
 
+/// Fails where a tensor would be larger than the dialect takes.
+gpt2rt::Status checkSizes(const BuildOptions &options,
+                          const ModelConfig &config) {
+  constexpr int64_t maxElements = int64_t(1) << 40;
+  bool isEval = options.mode == GraphMode::Eval;
+  int64_t rows = isEval ? options.batch * options.seq
+                        : std::max(options.batch, options.chunk);
+  int64_t columns =
+      std::max({paddedVocab(config), 3 * config.width, config.inner});
+  int64_t cache = isEval ? 0 : options.batch * options.seq * config.width;
+  int64_t table = paddedVocab(config) * config.width;
+  if (rows <= std::numeric_limits<int32_t>::max() &&
+      std::max({rows * columns, cache, table}) <= maxElements)
+    return {};
+  return gpt2rt::invalidArgument(
+      "--batch=", options.batch, " with --seq=", options.seq,
+      " makes tensors that are too large: choose less");
+}
+
 /// Fills in defaults; fails where an option does not fit the model.
 gpt2rt::Result<BuildOptions> resolve(BuildOptions options,
                                      const ModelConfig &config) {
@@ -260,6 +279,7 @@ gpt2rt::Result<BuildOptions> resolve(BuildOptions options,
     return gpt2rt::invalidArgument(
         "a prefill chunk of ", options.chunk,
         " tokens must be between 1 and --seq=", options.seq);
+  GPT2_RETURN_IF_ERROR(checkSizes(options, config));
   if (options.buckets.empty()) {
     for (int64_t bucket = 1; bucket < options.batch; bucket *= 2)
       options.buckets.push_back(bucket);

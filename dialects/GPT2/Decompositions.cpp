@@ -40,15 +40,17 @@ static Value gather(OpBuilder &builder, Location loc, Value table, Value row) {
 // embed
 //===----------------------------------------------------------------------===//
 
-// One sequence: starts is a scalar, and row t adds its index. One token a
-// sequence: starts is a row vector. No starts: rows count from 0 in every
-// sequence.
+// One token a sequence: starts is a row vector, at any batch, so that programs
+// share the kernel. One sequence: starts is a scalar, and row t adds its index.
+// No starts: rows count from 0 in every sequence.
 OperandForm EmbedOp::getOperandForm(unsigned operand) {
   if (operand == 0)
     return OperandForm::Row;
   if (operand < 3)
     return OperandForm::Table;
-  return getBatch() == 1 ? OperandForm::Scalar : OperandForm::Row;
+  bool isOneToken =
+      getTokens().getType().getDimSize(0) == static_cast<int64_t>(getBatch());
+  return isOneToken ? OperandForm::Row : OperandForm::Scalar;
 }
 
 /// Where the current row stands; `start` is its element of starts, if any.

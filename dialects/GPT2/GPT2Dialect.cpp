@@ -34,9 +34,10 @@ void GPT2Dialect::initialize() {
 LogicalResult ProgramAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   ProgramRole role, int64_t batch,
                                   int64_t tokens, FlatSymbolRefAttr count) {
-  if (batch <= 0 || tokens <= 0)
-    return emitError() << "batch and tokens must be positive, not " << batch
-                       << " and " << tokens;
+  constexpr int64_t limit = std::numeric_limits<int32_t>::max();
+  if (batch <= 0 || tokens <= 0 || batch > limit || tokens > limit)
+    return emitError() << "batch and tokens must be between 1 and " << limit
+                       << ", not " << batch << " and " << tokens;
   if (role == ProgramRole::Decode && tokens != 1)
     return emitError() << "a decode program takes one token a sequence, not "
                        << tokens;
@@ -57,9 +58,21 @@ LogicalResult verifyProgram(Operation *op, Attribute attr) {
   if (function.getNumArguments() != 0 || function.getNumResults() != 0)
     return op->emitError("a program takes and returns nothing; its state lives "
                          "in globals");
+  if (!llvm::hasSingleElement(function.getBody()))
+    return op->emitError("a program is one block");
+  if (FlatSymbolRefAttr count = program.getCount()) {
+    auto global = SymbolTable::lookupNearestSymbolFrom<GlobalOp>(op, count);
+    Type type = RankedTensorType::get({1}, Builder(op).getI32Type());
+    if (!global || global.getTensorType() != type)
+      return op->emitError("count '")
+             << count.getValue() << "' is not a gpt2.global of type " << type;
+  }
   llvm::StringSet<> read;
   llvm::StringSet<> written;
   for (Operation &inner : function.getOps()) {
+    if (!isa<GPT2Dialect>(inner.getDialect()) && !isa<func::ReturnOp>(inner))
+      return inner.emitOpError("is not of the gpt2 dialect, which programs are "
+                               "made of");
     if (auto readOp = dyn_cast<ReadOp>(inner)) {
       if (!read.insert(readOp.getGlobal()).second)
         return readOp.emitOpError("reads '")
@@ -83,9 +96,13 @@ LogicalResult verifyModel(Operation *op, Attribute attr) {
   if (!model.getAs<StringAttr>("name"))
     return op->emitError("'gpt2.model' needs the string 'name'");
   for (StringRef key : {"vocab", "padded_vocab", "positions", "width", "layers",
-                        "heads", "inner", "eos", "parameters"})
-    if (!model.getAs<IntegerAttr>(key))
-      return op->emitError("'gpt2.model' needs the integer '") << key << "'";
+                        "heads", "inner", "eos", "parameters"}) {
+    auto value = model.getAs<IntegerAttr>(key);
+    int64_t lowest = key == "eos" ? -1 : 1;
+    if (!value || !value.getType().isInteger(64) || value.getInt() < lowest)
+      return op->emitError("'gpt2.model' needs the i64 '")
+             << key << "' of at least " << lowest;
+  }
   return success();
 }
 

@@ -19,8 +19,9 @@ def GPT2_Dialect : Dialect {
     Discardable attributes:
     - `gpt2.program` on `func.func`: what the program is (`#gpt2.program`);
     - `gpt2.model` on the module: a dictionary with `name`, `vocab`,
-      `padded_vocab`, `positions`, `width`, `layers`, `heads`, `inner`, `eos`
-      and `parameters`, which export writes into the plan;
+      `padded_vocab`, `positions` (of a sequence in these programs), `width`,
+      `layers`, `heads`, `inner`, `eos` (-1: none) and `parameters`, which
+      export writes into the plan;
     - `gpt2.precision` on the module: `fp32`, `tf32`, `fp16` or `bf16`, set by
       `mixed-precision`.
   }];

@@ -20,6 +20,10 @@ enum class OperandForm {
   Table   ///< static shape, any of its rows may be read
 };
 
+/// Whether a shape is static, with dimensions from 1 to 2^31 - 1 and at most
+/// 2^40 elements, so that sizes in bytes and counts of work fit 64 bits.
+bool isUsableShape(RankedTensorType type);
+
 /// Bytes of all tensors in `types`.
 int64_t sumBytes(TypeRange types);
 

@@ -41,7 +41,8 @@ void ReadOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 }
 
 namespace {
-/// Writing back what was read changes nothing: a program writes a global once.
+/// Writing back what was read changes nothing where no other write of the
+/// global comes in between.
 struct DropUnchangedWrite : OpRewritePattern<WriteOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(WriteOp write,
@@ -49,6 +50,9 @@ struct DropUnchangedWrite : OpRewritePattern<WriteOp> {
     auto read = write.getValue().getDefiningOp<ReadOp>();
     if (!read || read.getGlobal() != write.getGlobal())
       return failure();
+    for (auto other : write->getBlock()->getOps<WriteOp>())
+      if (other != write && other.getGlobal() == write.getGlobal())
+        return failure();
     rewriter.eraseOp(write);
     return success();
   }

@@ -17,8 +17,13 @@ include "mlir/IR/SymbolInterfaces.td"
 
 def GPT2_Float : AnyTypeOf<[F32, F16, BF16], "f32, f16 or bf16">;
 
+// No dimension is 0 and no size overflows: see isUsableShape.
+def GPT2_UsableShape
+    : CPred<"::mlir::gpt2::isUsableShape("
+            "::llvm::cast<::mlir::RankedTensorType>($_self))">;
+
 class GPT2_Tensor<list<Type> elements, int rank, string summary>
-    : RankedTensorOf<elements, [HasStaticShapePred, HasAnyRankOfPred<[rank]>],
+    : RankedTensorOf<elements, [HasAnyRankOfPred<[rank]>, GPT2_UsableShape],
                      summary>;
 
 def GPT2_Matrix : GPT2_Tensor<[GPT2_Float], 2, "static float matrix">;
@@ -30,7 +35,7 @@ def GPT2_IntMatrix : GPT2_Tensor<[I32], 2, "static i32 matrix">;
 def GPT2_KVCache : GPT2_Tensor<[GPT2_Float], 4,
                                "static [slots, heads, positions, size] cache">;
 def GPT2_AnyStatic
-    : RankedTensorOf<[GPT2_Float, I32], [HasStaticShapePred], "static tensor">;
+    : RankedTensorOf<[GPT2_Float, I32], [GPT2_UsableShape], "static tensor">;
 
 // A number that lies on the device: `tensor<1xi32>`, never written out.
 def GPT2_OneInt
@@ -68,7 +73,7 @@ def GPT2_Elementwise
 // State
 //===----------------------------------------------------------------------===//
 
-def GPT2_GlobalOp : GPT2_Op<"global", [Symbol]> {
+def GPT2_GlobalOp : GPT2_Op<"global", [Symbol, HasParent<"ModuleOp">]> {
   let summary = "a parameter, a KV cache or a state slot";
   let description = [{
     `names` are the checkpoint names of a parameter, first found wins. The

@@ -215,7 +215,7 @@ LogicalResult AttentionOp::verify() {
     return failure();
   if (!getScale().isFinite())
     return emitOpError("scale must be finite");
-  if (shape[1] % (3 * heads) != 0)
+  if (heads > shape[1] || shape[1] % (3 * heads) != 0)
     return emitOpError("qkv rows of ")
            << shape[1] << " do not split into 3 parts of " << heads << " heads";
   if (getElementTypeOrSelf(getQkv()) != getElementTypeOrSelf(getResult()))
@@ -240,6 +240,8 @@ LogicalResult SampleOp::verify() {
   if (static_cast<int64_t>(getVocab()) > shape[1])
     return emitOpError("vocab ")
            << getVocab() << " exceeds the " << shape[1] << " columns of logits";
+  if (getPositionsLimit() > std::numeric_limits<int32_t>::max())
+    return emitOpError("positions_limit must fit 32 bits");
   if ((getSlot() || getCount()) && batch != 1)
     return emitOpError("slot and count need one row of logits, not ") << batch;
   if (batch > slots)
@@ -308,6 +310,9 @@ LogicalResult FusedOp::verifyRegions() {
     return emitOpError("yielded values must have the types of the results");
   if (getNumResults() == 0)
     return emitOpError("must have a result");
+  for (Value value : yield->getOperands())
+    if (isa<BlockArgument>(value))
+      return emitOpError("must not yield an argument");
   bool matvec = getKind() == FusedKind::Matvec;
   DenseMap<Value, OperandForm> forms;
   for (Operation &op : block.without_terminator()) {
@@ -320,8 +325,5 @@ LogicalResult FusedOp::verifyRegions() {
     if (failed(verifyForms(&op, forms)))
       return failure();
   }
-  for (Value value : yield->getOperands())
-    if (isa<BlockArgument>(value))
-      return emitOpError("must not yield an argument");
   return matvec ? verifyMatvec(*this) : success();
 }

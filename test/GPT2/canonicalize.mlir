@@ -94,3 +94,14 @@ func.func @changed_write() {
   gpt2.write @x, %r : tensor<4x8xf32>
   return
 }
+
+// Another write comes first, so writing the old value back matters.
+// CHECK-LABEL: @restoring_write
+// CHECK-COUNT-2: gpt2.write @x
+func.func @restoring_write() {
+  %x = gpt2.read @x : tensor<4x8xf32>
+  %r = gpt2.activation relu %x : tensor<4x8xf32>
+  gpt2.write @x, %r : tensor<4x8xf32>
+  gpt2.write @x, %x : tensor<4x8xf32>
+  return
+}

@@ -98,7 +98,7 @@ func.func @decode() attributes {
 
 // -----
 
-// expected-error @+1 {{'gpt2.model' needs the integer 'vocab'}}
+// expected-error @+1 {{'gpt2.model' needs the i64 'vocab' of at least 1}}
 module attributes {gpt2.model = {name = "x"}} {}
 
 // -----
@@ -322,5 +322,40 @@ func.func @fused(%x: tensor<6x8xf32>) {
   %0 = gpt2.fused row (%a = %x : tensor<6x8xf32>) -> tensor<6x8xf32> {
     gpt2.yield %a : tensor<6x8xf32>
   }
+  return
+}
+
+// -----
+
+// expected-error @+1 {{count 'count' is not a gpt2.global of type 'tensor<1xi32>'}}
+func.func @count() attributes {gpt2.program = #gpt2.program<
+    role = prefill, batch = 1, tokens = 6, count = @count>} {
+  return
+}
+
+// -----
+
+func.func @foreign() attributes {
+    gpt2.program = #gpt2.program<role = decode, batch = 1, tokens = 1>} {
+  // expected-error @+1 {{'arith.constant' op is not of the gpt2 dialect, which programs are made of}}
+  %0 = arith.constant 0 : i32
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'gpt2.global' op attribute 'type' failed to satisfy constraint}}
+gpt2.global state @empty : tensor<0x8xf32>
+
+// -----
+
+// expected-error @+1 {{'gpt2.global' op attribute 'type' failed to satisfy constraint}}
+gpt2.global state @large : tensor<2000000000x2000000000xf32>
+
+// -----
+
+func.func @attention(%qkv: tensor<6x24xf32>) {
+  // expected-error @+1 {{'gpt2.attention' op qkv rows of 24 do not split into 3 parts of 6148914691236517206 heads}}
+  %0 = gpt2.attention %qkv batch 1 heads 6148914691236517206 scale 0.5 : tensor<6x24xf32> -> tensor<6x8xf32>
   return
 }

@@ -12,6 +12,7 @@
 // RUN: not gpt2-opt %s --test-import-model="model=tiny batch=0" 2>&1 | FileCheck %s --check-prefix=BATCH
 // RUN: not gpt2-opt %s --test-import-model="model=tiny seq=16 chunk=17" 2>&1 | FileCheck %s --check-prefix=CHUNK
 // RUN: not gpt2-opt %s --test-import-model="model=tiny batch=2 buckets=1,4" 2>&1 | FileCheck %s --check-prefix=BUCKET
+// RUN: not gpt2-opt %s --test-import-model="model=%S/Inputs/long eval=true batch=4096" 2>&1 | FileCheck %s --check-prefix=LARGE
 module {}
 
 // PRESET: error: model 'gpt3' is not a file, a directory or a preset (tiny, distilgpt2, gpt2, gpt2-medium, gpt2-large, gpt2-xl)
@@ -19,6 +20,7 @@ module {}
 // TRUNCATED: error: {{.*}}truncated/config.json
 // NOCONFIG: error: model directory '{{.*}}Inputs' has no config.json
 // NOFILE: error: cannot open 'missing.mlir': no such file or directory
+// LARGE: error: --batch=4096 with --seq=1048576 makes tensors that are too large: choose less
 // NOMODEL: error: {{.*}}import-errors.mlir: the module has no 'gpt2.model' attribute
 // NOPROGRAM: error: {{.*}}no_program.mlir: no function has a 'gpt2.program' attribute
 // SHAPE: error: {{.*}}bad_shape.mlir:11:8: 'gpt2.read' op 'tensor<9xf32>' is not a prefix of 'x' of type 'tensor<8xf32>'
