@@ -8,9 +8,9 @@
 
 namespace gpt2rt::cuda {
 
-/// Device memory beside the arenas that a plan needs to run: modules, graphs,
-/// the library's kernels. Measured on an H200 with cuBLASLt at about half of
-/// this; what a loaded plan really takes is in MemoryReport::reserve.
+/// Device memory beside the arenas that must be free: modules, graphs, the
+/// library's kernels. An allowance; what a loaded plan really takes beside its
+/// arenas is measured and reported as MemoryReport::reserve.
 inline constexpr uint64_t reserveBytes = uint64_t(256) << 20;
 
 /// Refuses with ResourceExhausted where arenas and reserve exceed what is

@@ -24,12 +24,15 @@ struct KernelCase {
   bool cached = false;
   int64_t vocab = 0, paddedVocab = 0;
   bool prefill = false;
+  /// decode_attention: merge through the workspace where clusters could.
+  bool noClusters = false;
 
   std::string name() const {
     if (kind == "sample")
       return strCat(kind, "_", vocab, prefill ? "_prefill" : "");
     return strCat(kind, "_", gpt2rt::name(dtype), "_h", heads, "_d", headSize,
-                  "_p", positions, cached ? "_cached" : "");
+                  "_p", positions, cached ? "_cached" : "",
+                  noClusters ? "_noclusters" : "");
   }
   float scale() const;
 };
@@ -63,6 +66,11 @@ inline std::vector<KernelCase> allKernelCases() {
     all.insert(all.end(), cases.begin(), cases.end());
   };
   add(attentionCases("decode_attention", 1000, false));
+  for (KernelCase c : attentionCases("decode_attention", 1000, false))
+    if (c.headSize == 64) {
+      c.noClusters = true;
+      all.push_back(c);
+    }
   add(attentionCases("flash_attention", 1000, true));
   add(attentionCases("flash_attention", 333, false));
   add({{"cache_append", DType::F16, 12, 64, 1024},

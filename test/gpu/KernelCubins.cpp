@@ -69,6 +69,8 @@ int main(int argc, char **argv) {
         instantiateTemplate(*kernel, "kernel", configOf(builder, c), complain);
     if (failed(source))
       return 1;
+    if (c.noClusters)
+      source->insert(0, "#define CLUSTERS 0\n");
     const CudaBinary &binary =
         compileCudaSource("kernel", *source, gpt2rt::gputest::testArch);
     if (!binary.error.empty()) {

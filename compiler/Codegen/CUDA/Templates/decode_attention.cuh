@@ -8,15 +8,27 @@
 // product of this step. The new token's own key and value come from qkv and
 // are appended by the block whose chunk they fall into.
 //
-// A softmax over a chunk leaves (sum of weighted values, maximum, denominator)
-// in the workspace; the last block of a (head, row) to arrive merges the
-// chunks in order. Chunks are fixed and merged in order, so the result depends
-// neither on the grid nor on the batch. A wrapping atomic counts arrivals, so
-// counters are zero again at the end.
+// A softmax over a chunk leaves (sum of weighted values, maximum, denominator).
+// Chunks are fixed and merged in order, so the result depends neither on the
+// grid nor on the batch. Two ways lead there, with equal bits:
+//  - CLUSTERS (sm_90 and sm_100, up to 8 chunks): the chunks of a (head, row)
+//    are one thread block cluster; each writes its part into the shared memory
+//    of the first, which merges after a cluster barrier.
+//  - otherwise parts go to the workspace and the last block to arrive merges.
+//    A wrapping atomic counts arrivals, so counters are zero again at the end.
 //
 // Limits: HEAD_SIZE <= 128; POSITIONS any; blockDim.x = 256, or 512 where a
 // key takes a whole warp. Registers: 8 loads of keys and of values a thread at
 // most (16-bit, head 64: 4 and 4).
+
+#ifndef CLUSTERS
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200 && POSITIONS > 128 &&         \
+    POSITIONS <= 1024
+#define CLUSTERS 1
+#else
+#define CLUSTERS 0
+#endif
+#endif
 
 namespace attention {
 
@@ -157,26 +169,102 @@ DEVICE void attendWarp(const DTYPE *query, Place place, int base, int start,
   }
 }
 
-// Chunks 0..count-1 of one (head, row), merged in order; threads below
-// HEAD_SIZE. The reads bypass L1, which other blocks do not write.
-DEVICE float mergeChunks(const float *partials, int count, int column) {
-  float largest = NO_SCORE;
+// One chunk's (or warp's) part of a column of the result.
+struct Part {
+  float value, largest, sum;
+};
+
+// Parts 0..count-1 of one (head, row), merged in order.
+template <class Read>
+DEVICE Part merge(int count, Read read) {
+  Part total = {0.0f, NO_SCORE, 0.0f};
+#pragma unroll 8
   for (int c = 0; c < count; ++c)
-    largest = fmaxf(largest, __ldcg(partials + c * PARTIAL + HEAD_SIZE));
-  float value = 0.0f, sum = 0.0f;
+    total.largest = fmaxf(total.largest, read(c, HEAD_SIZE));
 #pragma unroll 8
   for (int c = 0; c < count; ++c) {
-    const float *partial = partials + c * PARTIAL;
-    float weight = exp2Approx(__ldcg(partial + HEAD_SIZE) - largest);
-    value = fmaf(weight, __ldcg(partial + column), value);
-    sum = fmaf(weight, __ldcg(partial + HEAD_SIZE + 1), sum);
+    float weight = exp2Approx(read(c, HEAD_SIZE) - total.largest);
+    total.value = fmaf(weight, read(c, threadIdx.x), total.value);
+    total.sum = fmaf(weight, read(c, HEAD_SIZE + 1), total.sum);
   }
-  return value / sum;
+  return total;
+}
+
+#if CLUSTERS
+DEVICE void arriveAtCluster() {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+DEVICE void awaitCluster() {
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+// Writes to where `place` is in the shared memory of the cluster's first block.
+DEVICE void storeInFirst(float *place, float value) {
+  unsigned here = (unsigned)__cvta_generic_to_shared(place), there;
+  asm("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(there) : "r"(here));
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value)
+               : "memory");
+}
+#endif
+
+// Brings the chunks' parts together; threads below HEAD_SIZE of one block get
+// `done` and the total, all others are through.
+DEVICE Part combineChunks(Part part, int chunk, int active, float *partials,
+                          unsigned *counter, bool &done) {
+  int thread = threadIdx.x;
+#if CLUSTERS
+  __shared__ float chunks[CHUNKS][PARTIAL];
+  awaitCluster(); // the first block has started
+  if (thread < HEAD_SIZE)
+    storeInFirst(&chunks[chunk][thread], part.value);
+  if (thread == 0) {
+    storeInFirst(&chunks[chunk][HEAD_SIZE], part.largest);
+    storeInFirst(&chunks[chunk][HEAD_SIZE + 1], part.sum);
+  }
+  arriveAtCluster();
+  done = chunk == 0;
+  if (!done)
+    return part;
+  awaitCluster();
+  return merge(active, [&](int c, int at) { return chunks[c][at]; });
+#else
+  done = true;
+  if (active == 1)
+    return part;
+  if (thread < HEAD_SIZE)
+    partials[chunk * PARTIAL + thread] = part.value;
+  if (thread == 0) {
+    partials[chunk * PARTIAL + HEAD_SIZE] = part.largest;
+    partials[chunk * PARTIAL + HEAD_SIZE + 1] = part.sum;
+  }
+  __threadfence();
+  __syncthreads();
+  __shared__ bool last;
+  if (thread == 0) {
+    // Wraps to zero at the last arrival.
+    last = atomicInc(counter, active - 1) == active - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  done = last;
+  if (!done || thread >= HEAD_SIZE)
+    return part;
+  // Past L1, which other blocks do not write.
+  return merge(active, [&](int c, int at) {
+    return __ldcg(partials + c * PARTIAL + at);
+  });
+#endif
 }
 
 } // namespace attention
 
-extern "C" __global__ void __launch_bounds__(attention::WARPS * 32)
+#if CLUSTERS
+#define CLUSTER_SHAPE __cluster_dims__(1, 1, attention::CHUNKS)
+#else
+#define CLUSTER_SHAPE
+#endif
+
+extern "C" __global__ void CLUSTER_SHAPE
+__launch_bounds__(attention::WARPS * 32)
     KERNEL_NAME(const DTYPE *qkv, const int *starts, DTYPE *kCache,
                 DTYPE *vCache, DTYPE *out, float *workspace,
                 unsigned *counters, int rows) {
@@ -188,6 +276,9 @@ extern "C" __global__ void __launch_bounds__(attention::WARPS * 32)
   // Blocks of later chunks leave; one of the others always waits.
   if (chunk >= active)
     return;
+#if CLUSTERS
+  arriveAtCluster();
+#endif
 
   int thread = threadIdx.x, warp = thread / 32, inWarp = thread % 32;
   int base = chunk * CHUNK;
@@ -219,43 +310,15 @@ extern "C" __global__ void __launch_bounds__(attention::WARPS * 32)
   }
   __syncthreads();
 
-  float value = 0.0f, total = 0.0f, top = NO_SCORE;
-  if (thread < HEAD_SIZE) {
-#pragma unroll
-    for (int w = 0; w < WARPS; ++w)
-      top = fmaxf(top, partial[w][HEAD_SIZE]);
-#pragma unroll
-    for (int w = 0; w < WARPS; ++w) {
-      float weight = exp2Approx(partial[w][HEAD_SIZE] - top);
-      value = fmaf(weight, partial[w][thread], value);
-      total = fmaf(weight, partial[w][HEAD_SIZE + 1], total);
-    }
-  }
-  DTYPE *result = out + long(row) * WIDTH + head * HEAD_SIZE;
-  if (active == 1) {
-    if (thread < HEAD_SIZE)
-      result[thread] = fromFloat<DTYPE>(value / total);
-    return;
-  }
-
-  float *partials = workspace + (long(row) * HEADS + head) * CHUNKS * PARTIAL;
-  if (thread < HEAD_SIZE) {
-    partials[chunk * PARTIAL + thread] = value;
-    if (thread == 0) {
-      partials[chunk * PARTIAL + HEAD_SIZE] = top;
-      partials[chunk * PARTIAL + HEAD_SIZE + 1] = total;
-    }
-    __threadfence();
-  }
-  __syncthreads();
-  __shared__ bool last;
-  if (thread == 0) {
-    // Wraps to zero at the last arrival.
-    last = atomicInc(counters + row * HEADS + head, active - 1) == active - 1;
-    __threadfence();
-  }
-  __syncthreads();
-  if (last && thread < HEAD_SIZE)
-    result[thread] =
-        fromFloat<DTYPE>(mergeChunks(partials, active, thread));
+  Part part = {0.0f, NO_SCORE, 0.0f};
+  if (thread < HEAD_SIZE)
+    part = merge(WARPS, [&](int w, int at) { return partial[w][at]; });
+  bool done;
+  Part total = combineChunks(
+      part, chunk, active,
+      workspace + (long(row) * HEADS + head) * CHUNKS * PARTIAL,
+      counters + row * HEADS + head, done);
+  if (done && thread < HEAD_SIZE)
+    out[long(row) * WIDTH + head * HEAD_SIZE + thread] =
+        fromFloat<DTYPE>(total.value / total.sum);
 }

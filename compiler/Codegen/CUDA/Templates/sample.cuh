@@ -300,40 +300,52 @@ DEVICE uint64_t largestOfPart(const float *logits) {
   return best;
 }
 
-DEVICE int choose(const float *logits, uint64_t best, const int *params,
+// A row of the `sampling` slot (runtime/Device/SamplingParams.h).
+struct Params {
+  float temperature;
+  int topK;
+  float topP;
+  unsigned seedLow, seedHigh;
+};
+
+DEVICE Params readParams(const int *words) {
+  return {__int_as_float(words[0]), words[1], __int_as_float(words[2]),
+          (unsigned)words[3], (unsigned)words[4]};
+}
+
+DEVICE int choose(const float *logits, uint64_t best, const Params &params,
                   unsigned position, Shared &shared) {
   unsigned largestKey = unsigned(best >> 32);
   int largestIndex = int(~unsigned(best));
   if (largestKey <= keyOfMinusInfinity || largestKey >= keyOfInfinity)
     return invalidToken;
-  float temperature = __int_as_float(params[0]);
-  int topK = params[1];
-  float topP = __int_as_float(params[2]);
-  if (temperature == 0.0f || topK == 1)
+  if (params.temperature == 0.0f || params.topK == 1)
     return largestIndex;
 
-  Row row = {logits, logits[largestIndex], samplingScale(temperature), 0};
-  if (topK > 0 && topK < VOCAB)
+  Row row = {logits, logits[largestIndex], samplingScale(params.temperature),
+             0};
+  if (params.topK > 0 && params.topK < VOCAB)
     row.threshold = largestThreshold<false>(
-        row, shared, [&](uint64_t) { return uint64_t(topK); });
-  if (topP < 1.0f) {
-    unsigned nucleus = largestThreshold<true>(
-        row, shared, [&](uint64_t total) { return nucleusWeight(total, topP); });
+        row, shared, [&](uint64_t) { return uint64_t(params.topK); });
+  if (params.topP < 1.0f) {
+    unsigned nucleus = largestThreshold<true>(row, shared, [&](uint64_t total) {
+      return nucleusWeight(total, params.topP);
+    });
     row.threshold = max(row.threshold, nucleus);
   }
-  uint64_t random = philoxDraw(position, params[3], params[4]);
+  uint64_t random = philoxDraw(position, params.seedLow, params.seedHigh);
   return draw(row, random, shared);
 }
 
 } // namespace sampling
 
 #if PREFILL
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(1024, 1)
     KERNEL_NAME(const float *logits, const int *params, const int *starts,
                 const int *count, const int *slot, int *tokens, int *positions,
                 unsigned long long *workspace, unsigned *counters, int rows) {
 #else
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(1024, 1)
     KERNEL_NAME(const float *logits, const int *params, const int *starts,
                 int *tokens, int *positions, unsigned long long *workspace,
                 unsigned *counters, int rows) {
@@ -348,6 +360,9 @@ extern "C" __global__ void __launch_bounds__(1024)
 #else
   int owner = row, advance = 1;
 #endif
+  // The host or an earlier program wrote these, so they need not be waited for.
+  int position = min(starts[row] + advance, POSITIONS_LIMIT - 1);
+  Params own = readParams(params + owner * 8);
   waitForPrevious();
   const float *rowLogits = logits + long(row) * PADDED_VOCAB;
   uint64_t best = reduceBlock<true>(largestOfPart(rowLogits), shared);
@@ -367,8 +382,7 @@ extern "C" __global__ void __launch_bounds__(1024)
 #pragma unroll
   for (int i = 1; i < BLOCKS; ++i)
     best = larger(best, __ldcg(parts + i));
-  int position = min(starts[row] + advance, POSITIONS_LIMIT - 1);
-  int token = choose(rowLogits, best, params + owner * 8, position, shared);
+  int token = choose(rowLogits, best, own, position, shared);
   if (threadIdx.x == 0) {
     tokens[owner] = token;
     positions[owner] = position;
