@@ -1,5 +1,6 @@
 # The lit suite: which files are tests and which tools they call.
 # SPDX-License-Identifier: Apache-2.0
+import ctypes
 import os
 
 import lit.formats
@@ -27,3 +28,16 @@ if config.gpt2_have_cuda:
     config.available_features.add("cuda-headers")
 if os.path.isdir("/proc/driver/nvidia/gpus"):
     config.available_features.add("gpu")
+
+
+def loads(library):
+    try:
+        ctypes.CDLL(library)
+        return True
+    except OSError:
+        return False
+
+
+# CUDA plans compile where NVRTC can be loaded, GPU or not.
+if any(map(loads, ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"])):
+    config.available_features.add("nvrtc")

@@ -274,9 +274,9 @@ LogicalResult SelectCudaKernels::setGrid(plan::LaunchOp op) {
   FailureOr<KernelGeometry> geometry = geometryFor(kernel, op.getRows());
   if (failed(geometry))
     return failure();
-  op.setGrid(ArrayRef<int32_t>{int32_t(geometry->gridX),
-                               int32_t(geometry->gridY),
-                               int32_t(geometry->gridZ)});
+  const int32_t grid[] = {int32_t(geometry->gridX), int32_t(geometry->gridY),
+                          int32_t(geometry->gridZ)};
+  op.setGrid(ArrayRef<int32_t>(grid));
   // Every generated kernel waits for its predecessor by itself.
   op.setProgrammatic(true);
   return success();

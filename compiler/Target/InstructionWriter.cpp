@@ -41,7 +41,8 @@ public:
     auto buffersOffset = builder.CreateVector(buffers);
     auto accessOffset = builder.CreateVector(access);
     auto scalarsOffset = builder.CreateVector(scalars);
-    ArrayRef<int32_t> grid = op.getGrid().value_or(ArrayRef<int32_t>{1, 1, 1});
+    static constexpr int32_t noGrid[] = {1, 1, 1};
+    ArrayRef<int32_t> grid = op.getGrid().value_or(ArrayRef<int32_t>(noGrid));
     return fb::CreateLaunch(
         builder, tables.kernelIndex(op.getKernel()), buffersOffset,
         accessOffset, scalarsOffset, op.getRows(), grid[0], grid[1], grid[2],

@@ -67,6 +67,6 @@ plan.kernel @k2 "template"
 // REMARK: remark: [Analysis] PlannedMemory
 // REMARK-SAME: Category:plan-memory
 // REMARK-SAME: Function=first
-// REMARK-SAME: Arena=activations, Bytes=320, LowerBound=320, Buffers=3, Order=size
+// REMARK-SAME: Arena=activations, Buffers=3, Bytes=320, LowerBound=320, Order=size
 // REMARK: Function=second
-// REMARK-SAME: Arena=activations, Bytes=384, LowerBound=384, Buffers=2, Order=size
+// REMARK-SAME: Arena=activations, Buffers=2, Bytes=384, LowerBound=384, Order=size

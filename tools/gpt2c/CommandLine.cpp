@@ -217,6 +217,11 @@ mlir::gpt2c::parseCommandLine(int argc, char **argv) {
   } catch (const CLI::RequiredError &) {
     return invalidArgument("no MODEL given; try gpt2c gpt2 -o gpt2.plan, or "
                            "gpt2c --help");
+  } catch (const CLI::ConversionError &error) {
+    // CLI11 says "Could not convert: --batch = two".
+    std::string text = error.what();
+    return invalidArgument(text.substr(text.find(": ") + 2),
+                           " is not a whole number in range");
   } catch (const CLI::ParseError &error) {
     return invalidArgument(error.what());
   }

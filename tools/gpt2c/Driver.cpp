@@ -36,6 +36,7 @@ constexpr int64_t cpuChunk = 256, cudaChunk = 512;
 
 /// Gives --mlir-... flags to LLVM's option parser.
 Status parseMlirFlags(const std::vector<std::string> &flags) {
+  registerAllPasses(); // --mlir-print-ir-after=NAME knows passes by name
   registerPassManagerCLOptions();
   registerAsmPrinterCLOptions();
   registerDefaultTimingManagerCLOptions();

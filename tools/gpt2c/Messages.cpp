@@ -62,8 +62,9 @@ gpt2rt::Status DiagnosticPrinter::failure(StringRef stage) const {
 }
 
 LogicalResult mlir::gpt2c::enableRemarks(MLIRContext &context) {
-  remark::RemarkCategories categories;
-  categories.all = ".*";
+  // `all` alone enables nothing: each kind of remark has its own filter too.
+  const std::string any = ".*";
+  remark::RemarkCategories categories = {any, any, any, any, any};
   return remark::enableOptimizationRemarks(
       context, /*streamer=*/nullptr,
       std::make_unique<remark::RemarkEmittingPolicyAll>(), categories,
