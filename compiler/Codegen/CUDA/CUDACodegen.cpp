@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -175,12 +176,20 @@ gpt2c::compileForCuda(ModuleOp planModule, const CudaCodegenOptions &options) {
     return failure();
   }
   SmallVector<plan::KernelOp> kernels(planModule.getOps<plan::KernelOp>());
+  // Block and shared memory are the same for every row count that a kernel is
+  // launched with, but not every template takes any count.
+  llvm::StringMap<int64_t> launchedRows;
+  planModule.walk([&](plan::LaunchOp launch) {
+    launchedRows[launch.getKernel()] = launch.getRows();
+  });
   std::vector<std::string> sources;
   std::vector<bool> specific;
   CompiledCode code;
   for (plan::KernelOp kernel : kernels) {
     FailureOr<KernelText> text = printKernel(kernel);
-    FailureOr<KernelGeometry> geometry = geometryFor(kernel, 1);
+    auto rows = launchedRows.find(kernel.getSymName());
+    FailureOr<KernelGeometry> geometry =
+        geometryFor(kernel, rows == launchedRows.end() ? 1 : rows->second);
     if (failed(text) || failed(geometry))
       return failure();
     sources.push_back(translationUnit(*text));
