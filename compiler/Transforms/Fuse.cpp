@@ -37,6 +37,8 @@ private:
   void fuse(func::FuncOp function);
   void report(func::FuncOp function);
   void formMatvec(LinearOp linear);
+  void growPrologue(FusionRegion &region, LinearOp linear);
+  void growEpilogue(FusionRegion &region, LinearOp linear);
   void formRow(Operation *first);
   void build(FusionRegion &region, FusedKind kind);
 
@@ -103,6 +105,15 @@ void FusePass::formMatvec(LinearOp linear) {
     return;
   }
   FusionRegion region(linear);
+  growPrologue(region, linear);
+  growEpilogue(region, linear);
+  if (region.size() == 1)
+    return;
+  build(region, FusedKind::Matvec);
+  ++counts.matvecRegions;
+}
+
+void FusePass::growPrologue(FusionRegion &region, LinearOp linear) {
   SmallVector<Value> operands = {linear.getX()};
   while (!operands.empty()) {
     Operation *op = operands.pop_back_val().getDefiningOp();
@@ -117,6 +128,9 @@ void FusePass::formMatvec(LinearOp linear) {
     ++counts.prologueOps;
     llvm::append_range(operands, op->getOperands());
   }
+}
+
+void FusePass::growEpilogue(FusionRegion &region, LinearOp linear) {
   SmallVector<Operation *> epilogue = {linear};
   while (!epilogue.empty()) {
     for (Operation *op : epilogue.pop_back_val()->getUsers()) {
@@ -132,10 +146,6 @@ void FusePass::formMatvec(LinearOp linear) {
       epilogue.push_back(op);
     }
   }
-  if (region.size() == 1)
-    return;
-  build(region, FusedKind::Matvec);
-  ++counts.matvecRegions;
 }
 
 /// Grows a region from `first` until no neighbour can join.

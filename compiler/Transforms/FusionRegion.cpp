@@ -136,6 +136,8 @@ std::string FusionRegion::whyNotPrologue(Operation *op, LinearOp linear) const {
     return "has other users";
   if (readsTable(op))
     return "reads a table";
+  if (linear.getWeight().getDefiningOp() == op)
+    return "is the weight too";
   int64_t elements = linear.getX().getType().getNumElements();
   auto cost = dyn_cast<CostOpInterface>(op);
   if (!cost || cost.getFlops() > maxRepeatedFlops * elements)

@@ -126,6 +126,9 @@ void MixedPrecisionPass::retype(func::FuncOp program) {
         castOperand(write.getValueMutable(), type);
     } else if (auto precise = dyn_cast<PrecisionOpInterface>(op)) {
       retype(precise);
+    } else if (isa<FusedOp>(op)) {
+      op.emitOpError("stands before mixed-precision: run fuse after it");
+      signalPassFailure();
     }
   }
 }

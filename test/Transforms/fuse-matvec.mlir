@@ -74,3 +74,30 @@ func.func @decode_b2() attributes {
   gpt2.write @logits, %logits : tensor<2x128xf32>
   return
 }
+
+// A producer that is the weight too, or that other ops read, stays in memory;
+// so does one that is dear to repeat.
+// REMARK: Function=prologue | Remark="'gpt2.cast' is the weight too, so it is not fused with 'gpt2.linear'"
+// REMARK: Function=prologue | Remark="'gpt2.activation' is too expensive to repeat in every block, so it is not fused with 'gpt2.linear'"
+// REMARK: Function=prologue | Remark="'gpt2.activation' has other users, so it is not fused with 'gpt2.linear'"
+// REMARK: Function=prologue | epilogue-ops=0, matvec-regions=0
+gpt2.global state @square : tensor<2x2xf32>
+gpt2.global state @square2 : tensor<2x2xf32>
+gpt2.global state @square3 : tensor<2x2xf32>
+gpt2.global state @square4 : tensor<2x2xf32>
+func.func @prologue() attributes {
+    gpt2.program = #gpt2.program<role = decode, batch = 2, tokens = 1>} {
+  %x = gpt2.read @square : tensor<2x2xf32>
+  %y = gpt2.read @square2 : tensor<2x2xf32>
+  %c = gpt2.cast %x : tensor<2x2xf32> to tensor<2x2xbf16>
+  %0 = gpt2.linear %c, %c {f32_result} : (tensor<2x2xbf16>, tensor<2x2xbf16>) -> tensor<2x2xf32>
+  %a = gpt2.activation relu %y : tensor<2x2xf32>
+  %1 = gpt2.linear %a, %x : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %b = gpt2.activation tanh %y : tensor<2x2xf32>
+  %2 = gpt2.linear %b, %x : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  gpt2.write @square, %0 : tensor<2x2xf32>
+  gpt2.write @square2, %1 : tensor<2x2xf32>
+  gpt2.write @square3, %2 : tensor<2x2xf32>
+  gpt2.write @square4, %b : tensor<2x2xf32>
+  return
+}

@@ -5,7 +5,9 @@
 // RUN: gpt2-opt %s --mixed-precision | FileCheck %s --check-prefixes=WIDE -DP=fp32
 // RUN: not gpt2-opt %s --mixed-precision=precision=int8 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not gpt2-opt %s --mixed-precision --mixed-precision 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not gpt2-opt %s --fuse --mixed-precision=precision=bf16 2>&1 | FileCheck %s --check-prefix=LATE
 
+// LATE: error: 'gpt2.fused' op stands before mixed-precision: run fuse after it
 // UNKNOWN: Cannot find option named 'int8'!
 // TWICE: error: the module already has the precision "fp32"
 
