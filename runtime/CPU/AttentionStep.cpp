@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Prefill and eval: blocks of 64 query rows of one head. A block multiplies
-// the keys up to its diagonal (rounded up to 64), masks and normalises, and
-// multiplies the values: half the work of the full square and scores that stay
-// in the second-level cache. Blocks run one to a thread, the longest first.
-// One new token a row (decode): plain loops over the cache (Simd/Kernels.cpp).
+// the keys up to its diagonal (rounded up to a block), masks and normalises,
+// and multiplies the values: half the work of the full square and scores that
+// stay in the second-level cache. Blocks run one to a thread, the longest
+// first. One new token a row (decode): plain loops over the cache
+// (Simd/Kernels.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/CPU/Step.h"
@@ -18,12 +19,6 @@ namespace gpt2rt::cpu {
 namespace {
 
 constexpr int64_t blockRows = attentionBlockRows;
-// Query rows at the end of a prompt are rounded up to this.
-constexpr int64_t rowStep = 16;
-
-constexpr int64_t roundUp(int64_t value, int64_t step) {
-  return (value + step - 1) / step * step;
-}
 
 /// Where a head's keys or values lie.
 struct HeadTensor {
@@ -133,11 +128,12 @@ private:
     std::byte *mine = workspace + thread * (scoreBytes + scratchBytes);
     auto *scores = reinterpret_cast<float *>(mine);
     void *scratch = mine + scoreBytes;
-    int64_t rows = std::min(roundUp(std::min(live - row, blockRows), rowStep),
-                            tokens - row);
+    int64_t rows =
+        std::min(roundUp(std::min(live - row, blockRows), attentionRowStep),
+                 tokens - row);
     int64_t start = startOf(b) + row;
-    int64_t keys = std::min(roundUp(start + rows, 64), maxKeys);
-    int64_t stride = roundUp(keys, 64);
+    int64_t keys = std::min(roundUp(start + rows, attentionKeyStep), maxKeys);
+    int64_t stride = roundUp(keys, attentionKeyStep);
     HeadTensor k = headTensor(1, b, h), v = headTensor(2, b, h);
     MatmulShape qk = {rows,     keys,   headSize, 3 * heads * headSize, 1,
                       k.stride, stride, type,     DType::F32,           false};

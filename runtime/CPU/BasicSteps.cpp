@@ -84,10 +84,16 @@ private:
       for (int64_t p = start; p < end; ++p)
         std::memcpy(cache + p * rowBytes,
                     in + (p - start) * 3 * heads * rowBytes, rowBytes);
-      // Attention multiplies whole blocks of 64 keys; what it masks must be
-      // finite, whatever an earlier sequence left here.
-      int64_t blockEnd = std::min((end + 63) / 64 * 64, positions);
-      std::memset(cache + end * rowBytes, 0, (blockEnd - end) * rowBytes);
+      // Prefill multiplies whole blocks of 64 keys, also for the rows that it
+      // rounds its own up to; what it masks must be finite, whatever an earlier
+      // sequence left here. Decode reads single keys.
+      if (tokens == 1)
+        continue;
+      int64_t rows = std::min(roundUp(valid, attentionRowStep), tokens);
+      int64_t clearEnd =
+          std::min(roundUp(start + rows, attentionKeyStep), positions);
+      if (clearEnd > end)
+        std::memset(cache + end * rowBytes, 0, (clearEnd - end) * rowBytes);
     }
   }
 

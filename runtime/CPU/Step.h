@@ -57,6 +57,14 @@ StepOrError makeSampleStep(const StepContext &, const fb::Sample &);
 StepOrError makeCopyStep(const StepContext &, const fb::Copy &);
 StepOrError makeFillStep(const StepContext &, const fb::Fill &);
 
+constexpr int64_t roundUp(int64_t value, int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+/// Prefill's attention rounds query rows at the end of a prompt and the keys
+/// of a block up to these; the cache is clean as far as that.
+inline constexpr int64_t attentionRowStep = 16, attentionKeyStep = 64;
+
 /// Rows to work on: `planned`, or fewer where they follow the count.
 inline int64_t liveRows(int64_t planned, bool dynamicRows, int64_t count) {
   return dynamicRows && count >= 0 && count < planned ? count : planned;

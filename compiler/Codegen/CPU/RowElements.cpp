@@ -40,7 +40,8 @@ FailureOr<Value> RowEmitter::elementOf(Value operand, AffineMap map,
   bool oneRow = !type.isDynamicDim(0) && type.getDimSize(0) == 1;
   bool oneColumn = type.getDimSize(1) == 1 || !reads(map, 1);
   Value value =
-      load(buffer, reads(map, 0) && !oneRow ? row : zero,
+      load(buffer, getElementTypeOrSelf(tensor),
+           reads(map, 0) && !oneRow ? row : zero,
            oneColumn ? zero : position.column, oneColumn ? 1 : position.lanes);
   position.elements[tensor] = value;
   return value;
@@ -159,31 +160,48 @@ FailureOr<Value> RowEmitter::loadFromTable(Operation &op, Position &position,
   if (isa<VectorType>(tableRow.getType()))
     return op.emitOpError("reads a table row that differs by column");
   if (!isa<VectorType>(column.getType()))
-    return load(buffer, tableRow, column, 1);
+    return load(buffer, extract.getType(), tableRow, column, 1);
   auto index = extract.getIndices()[1].getDefiningOp<linalg::IndexOp>();
   if (!index || index.getDim() != 1)
     return op.emitOpError("reads a table column other than linalg.index 1");
-  return load(buffer, tableRow, position.column, position.lanes);
+  return load(buffer, extract.getType(), tableRow, position.column,
+              position.lanes);
 }
 
-Value RowEmitter::load(Value buffer, Value row, Value column, int64_t lanes) {
+/// Loads `lanes` elements of the tensor element type `element`.
+Value RowEmitter::load(Value buffer, Type element, Value row, Value column,
+                       int64_t lanes) {
+  Value at[] = {row, column};
+  Type stored = cast<MemRefType>(buffer.getType()).getElementType();
+  Value value;
   if (lanes == 1)
-    return memref::LoadOp::create(builder, loc, buffer,
-                                  ValueRange{row, column});
-  Type element = cast<MemRefType>(buffer.getType()).getElementType();
-  return vector::LoadOp::create(builder, loc, VectorType::get(lanes, element),
-                                buffer, ValueRange{row, column});
+    value = memref::LoadOp::create(builder, loc, buffer, at);
+  else
+    value = vector::LoadOp::create(builder, loc, VectorType::get(lanes, stored),
+                                   buffer, at);
+  return bitcast(value, element);
 }
 
-void RowEmitter::store(Value element, Value buffer, Position &position) {
+/// Stores into the current row, or into the only one.
+void RowEmitter::store(Value element, Value buffer, Value column,
+                       int64_t lanes) {
   auto type = cast<MemRefType>(buffer.getType());
   bool oneRow = !type.isDynamicDim(0) && type.getDimSize(0) == 1;
-  ValueRange at{oneRow ? zero : row, position.column};
-  if (position.lanes == 1)
-    memref::StoreOp::create(builder, loc, element, buffer, at);
+  Value at[] = {oneRow ? zero : row, column};
+  Value value = bitcast(broadcast(element, lanes), type.getElementType());
+  if (lanes == 1)
+    memref::StoreOp::create(builder, loc, value, buffer, at);
   else
-    vector::StoreOp::create(builder, loc, broadcast(element, position.lanes),
-                            buffer, at);
+    vector::StoreOp::create(builder, loc, value, buffer, at);
+}
+
+Value RowEmitter::bitcast(Value value, Type element) {
+  Type type = value.getType();
+  if (getElementTypeOrSelf(type) == element)
+    return value;
+  if (auto vector = dyn_cast<VectorType>(type))
+    element = VectorType::get(vector.getShape(), element);
+  return arith::BitcastOp::create(builder, loc, element, value);
 }
 
 Value RowEmitter::broadcast(Value element, int64_t lanes) {

@@ -15,9 +15,17 @@ using namespace mlir::gpt2c::cpu;
 /// Alignment of row temporaries: a cache line, and a 512-bit vector.
 static constexpr int64_t temporaryAlignment = 64;
 
+/// bf16 lies in memory as integers: x86-64-v4 has no bf16 vectors, and LLVM
+/// takes those that it meets apart, element by element.
+static Type memoryElementOf(Type element) {
+  return element.isBF16() ? IntegerType::get(element.getContext(), 16)
+                          : element;
+}
+
 static MemRefType memoryTypeOf(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
-  return MemRefType::get(type.getShape(), type.getElementType());
+  return MemRefType::get(type.getShape(),
+                         memoryElementOf(type.getElementType()));
 }
 
 FailureOr<func::FuncOp> RowEmitter::emit(Location location, StringRef name) {
@@ -89,8 +97,7 @@ LogicalResult RowEmitter::emitRow() {
     return failure();
   for (auto [tensor, buffer] : outputs)
     if (Value value = rowValues.lookup(tensor))
-      memref::StoreOp::create(builder, loc, value, buffer,
-                              ValueRange{row, zero});
+      store(value, buffer, zero, 1);
   return success();
 }
 
@@ -246,11 +253,11 @@ LogicalResult RowEmitter::emitColumns(ArrayRef<const RowStep *> steps,
     for (auto [tensor, buffer] : outputs) {
       if (tensor != result)
         continue;
-      store(*element, buffer, position);
+      store(*element, buffer, position.column, position.lanes);
       leaves = true;
     }
     if (!leaves)
-      store(*element, memory.lookup(result), position);
+      store(*element, memory.lookup(result), position.column, position.lanes);
   }
   return success();
 }

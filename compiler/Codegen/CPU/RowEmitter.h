@@ -63,8 +63,10 @@ private:
   void cloneConstant(Value value, IRMapping &mapping);
   FailureOr<Value> loadFromTable(Operation &extract, Position &position,
                                  IRMapping &mapping);
-  Value load(Value memory, Value row, Value column, int64_t lanes);
-  void store(Value element, Value memory, Position &position);
+  Value load(Value memory, Type element, Value row, Value column,
+             int64_t lanes);
+  void store(Value element, Value memory, Value column, int64_t lanes);
+  Value bitcast(Value value, Type element);
 
   Value broadcast(Value element, int64_t lanes);
   Value columnIndices(Position &position);
