@@ -5,6 +5,7 @@
 // runs, so a wrong index shows as a NaN or as poison that stays.
 //
 //===----------------------------------------------------------------------===//
+#include "test/gpu/AttentionReference.h"
 #include "test/gpu/GpuKernel.h"
 
 #include <cmath>
@@ -19,27 +20,6 @@ namespace {
 geometry::AttentionShape shapeOf(const KernelCase &c) {
   return {static_cast<unsigned>(sizeOf(c.dtype)), c.heads, c.headSize,
           c.positions};
-}
-
-/// Softmax(q K^T * scale) V for one query over `keys` keys in fp64.
-void attend(const float *query, const float *key, const float *value,
-            int64_t stride, int64_t keys, int64_t headSize, double scale,
-            double *out) {
-  std::vector<double> weights(keys);
-  double largest = -HUGE_VAL, sum = 0;
-  for (int64_t k = 0; k < keys; ++k) {
-    double dot = 0;
-    for (int64_t d = 0; d < headSize; ++d)
-      dot += double(query[d]) * key[k * stride + d];
-    weights[k] = dot * scale;
-    largest = std::max(largest, weights[k]);
-  }
-  for (double &weight : weights)
-    sum += weight = std::exp(weight - largest);
-  std::fill(out, out + headSize, 0.0);
-  for (int64_t k = 0; k < keys; ++k)
-    for (int64_t d = 0; d < headSize; ++d)
-      out[d] += weights[k] / sum * value[k * stride + d];
 }
 
 std::vector<std::byte> poison(size_t bytes) {

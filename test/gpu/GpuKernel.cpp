@@ -174,17 +174,6 @@ std::vector<float> gputest::randomValues(DType dtype, size_t count,
   return decode(dtype, encode(dtype, values));
 }
 
-double gputest::relativeError(const std::vector<float> &a,
-                              const std::vector<double> &b) {
-  double difference = 0, norm = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference += (a[i] - b[i]) * (a[i] - b[i]);
-    norm += b[i] * b[i];
-  }
-  double error = std::sqrt(difference / norm);
-  return std::isnan(error) ? HUGE_VAL : error;
-}
-
 double gputest::tolerance(DType dtype) {
   if (dtype == DType::F32)
     return 2e-6;

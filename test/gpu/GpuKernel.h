@@ -87,9 +87,6 @@ std::vector<float> decode(DType dtype, const std::vector<std::byte> &bytes);
 /// N(0, 1) values, already rounded to the type.
 std::vector<float> randomValues(DType dtype, size_t count, uint64_t seed);
 
-/// |a - b| / |b|; infinite where a holds a NaN.
-double relativeError(const std::vector<float> &a, const std::vector<double> &b);
-
 /// What a correct kernel stays below: a rounding of the type, and for f32 the
 /// error of ex2.approx.
 double tolerance(DType dtype);
