@@ -81,7 +81,7 @@ def check_configs(cases, tools):
             ("unknown activation", dict(activation_function="swoosh"),
              ["activation_function", "swoosh"]),
             ("multi-query attention", dict(model_type="gpt_bigcode",
-                                           multi_query=True), ["multi_query"]),
+                                           multi_query=True), ["multi-query"]),
             ("cross attention", dict(add_cross_attention=True),
              ["add_cross_attention"]),
             ("heads that do not divide the width", dict(n_head=5),
@@ -104,7 +104,8 @@ def check_flags(cases, tools):
                           flags=["--precision=int3"])
     cases.compile_refused("fp16 on the CPU", BASE, "fp16",
                           flags=["--target=cpu", "--precision=fp16"])
-    cases.compile_refused("full disk", BASE, "refused.plan", limit=4096)
+    size = tools.compile(BASE, "generate", "--target=cpu").stat().st_size
+    cases.compile_refused("full disk", BASE, "refused.plan", limit=size - 1)
     absent = tools.work / "absent" / "x.plan"
     cases.refused("no folder for the plan", ["gpt2c", str(BASE), "-o",
                                              str(absent)], "x.plan",
@@ -138,7 +139,7 @@ def check_weights(cases, tools, plan):
     cases.run_refused("an unknown type", plan, "F99", model=folder)
     file.unlink()
     cases.run_refused("no weights", plan, "model.safetensors", model=folder)
-    cases.run_refused("another model's weights", plan, "wte.weight",
+    cases.run_refused("another model's weights", plan, "n_layer",
                       model=OTHER)
 
 
@@ -151,20 +152,22 @@ def check_prompts(cases, tools, plan):
     cases.run_refused("new tokens past n_positions", plan, str(POSITIONS),
                       flags=["--prompt-ids", "1,2", "--max-new-tokens",
                              str(POSITIONS)])
-    for ids in ("257", "-1", "1,,2", "99999999999999999999", "one"):
+    cases.run_refused("an id past the vocabulary", plan, "token id 257",
+                      flags=["--prompt-ids=257"])
+    for ids in ("-1", "1,,2", "99999999999999999999", "one"):
         cases.run_refused(f"prompt ids {ids}", plan, "--prompt-ids",
                           flags=["--prompt-ids=" + ids])
-    for flag, value in (("--top-p", "nan"), ("--top-p", "1.5"),
+    for flag, value in (("--top-p", "nan"), ("--top-p", "0"), ("--top-p", "1.5"),
                         ("--temperature", "-1"), ("--temperature", "inf"),
-                        ("--top-k", "-3"), ("--max-new-tokens", "-1")):
+                        ("--top-k", "-3"), ("--max-new-tokens", "-2")):
         cases.run_refused(f"{flag} {value}", plan, flag,
                           flags=["--prompt-ids", "1", f"{flag}={value}"])
     cases.run_refused("text without a tokenizer", plan, "--prompt-ids",
                       flags=["--prompt", "hello"])
     cases.run_refused("a prompt that is not UTF-8", plan, "UTF-8",
                       flags=["--prompt", "caf\udce9"])
-    for extreme in (["--top-p", "0"], ["--top-p", "1e-8"],
-                    ["--temperature", "0"], ["--top-k", "1"]):
+    for extreme in (["--top-p", "1e-8"], ["--temperature", "0"],
+                    ["--top-k", "1"]):
         greedy, extreme_ids = (
             json.loads(tools.run("gpt2-run", "generate", plan, "--model",
                                  BASE, *flags("1,2,3", *how, "--json")))
@@ -195,7 +198,7 @@ def check_plans(cases, tools, plan):
         damaged[at] ^= 1 << draw.randrange(8)
         bad.write_bytes(damaged)
         done = cases.execute(["gpt2-run", "inspect", str(bad)])
-        if done.returncode != 1 or len(done.stderr.splitlines()) != 1:
+        if not 1 <= done.returncode < 126 or len(done.stderr.splitlines()) != 1:
             accepted.append((at, done.returncode))
     cases.report.check(not accepted,
                        f"{FLIPS} flipped bits, not refused: {accepted}")
