@@ -88,7 +88,7 @@ Result<std::unique_ptr<BlasLt>> BlasLt::create() {
       reinterpret_cast<decltype(library.table.NAME)>(dlsym(loaded, #NAME));    \
   if (!library.table.NAME)                                                     \
     return unavailable("libcublasLt lacks " #NAME ": update the CUDA "         \
-                                                  "toolkit");
+                       "toolkit");
   GPT2_CUBLASLT_FUNCTIONS(GPT2_CUBLASLT_BIND)
 #undef GPT2_CUBLASLT_BIND
   GPT2_CUBLAS(cublasLtCreate, "the library", &library.handle);
@@ -117,14 +117,6 @@ BlasLt::plan(const MatmulShape &shape, const MatmulBuffers &buffers) const {
     call.reset();
   return call;
 }
-
-MatmulCall::MatmulCall(MatmulCall &&other) noexcept
-    : library(other.library), buffers(other.buffers),
-      operation(std::exchange(other.operation, nullptr)),
-      layoutA(std::exchange(other.layoutA, nullptr)),
-      layoutB(std::exchange(other.layoutB, nullptr)),
-      layoutD(std::exchange(other.layoutD, nullptr)),
-      algorithm(other.algorithm) {}
 
 MatmulCall::~MatmulCall() {
   for (cublasLtMatrixLayout_t layout : {layoutA, layoutB, layoutD})

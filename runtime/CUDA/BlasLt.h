@@ -64,7 +64,6 @@ class BlasLt;
 /// One product with its algorithm and addresses.
 class MatmulCall {
 public:
-  MatmulCall(MatmulCall &&other) noexcept;
   MatmulCall(const MatmulCall &) = delete;
   MatmulCall &operator=(const MatmulCall &) = delete;
   ~MatmulCall();

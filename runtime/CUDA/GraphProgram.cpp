@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -50,7 +51,8 @@ private:
 };
 
 /// Holds the stream back until open(), so that what is enqueued meanwhile runs
-/// with no gap left by the host.
+/// with no gap left by the host. It opens by itself after a while: enqueueing
+/// may wait for the stream, as when a kernel is loaded at its first use.
 class Gate {
 public:
   Status close(const Context &context) {
@@ -62,7 +64,9 @@ public:
 
 private:
   static void CUDA_CB wait(void *self) {
-    while (!static_cast<Gate *>(self)->isOpen)
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (!static_cast<Gate *>(self)->isOpen &&
+           std::chrono::steady_clock::now() < end)
       std::this_thread::yield();
   }
   std::atomic<bool> isOpen = false;

@@ -175,22 +175,18 @@ Result<std::unique_ptr<Step>> makeMatmul(const StepContext &context,
     buffers.workspace = address(workspace);
     buffers.workspaceBytes = plan.buffer(workspace).bytes();
   }
-  std::unique_ptr<MatmulCall> call;
   if (matmul.bias() >= 0) {
     auto bias = static_cast<uint32_t>(matmul.bias());
-    shape.bias = typeOf(plan.buffer(bias));
+    shape.bias = shape.output;
     buffers.bias = address(bias);
-    GPT2_ASSIGN_OR_RETURN(call, context.library->plan(shape, buffers));
-    if (!call && shape.bias != shape.output) {
-      shape.bias = shape.output;
+    if (typeOf(plan.buffer(bias)) != shape.bias) {
       GPT2_ASSIGN_OR_RETURN(
           buffers.bias,
           context.biases.get(context.context, plan, bias, shape.bias));
     }
   }
-  if (!call) {
-    GPT2_ASSIGN_OR_RETURN(call, context.library->plan(shape, buffers));
-  }
+  GPT2_ASSIGN_OR_RETURN(std::unique_ptr<MatmulCall> call,
+                        context.library->plan(shape, buffers));
   if (!call)
     return failedPrecondition("cuBLASLt has no algorithm for ", shape.text(),
                               " on this GPU (", context.context.name(),
