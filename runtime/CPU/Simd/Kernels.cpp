@@ -50,6 +50,8 @@ struct F32 {
     for (int64_t i = 0; i < parts; ++i)
       out[i] = *reinterpret_cast<const VecInMemory *>(p + i * width);
   }
+  // Where element i of `lanes` lies among the lanes.
+  static constexpr int64_t laneOf(int64_t i) { return i; }
 };
 
 // A word holds two elements: even ones go to the lower half of the lanes, odd
@@ -65,6 +67,9 @@ struct BF16 {
       out[i] = (Vec)(words << 16);
       out[i + parts / 2] = (Vec)(words & 0xffff0000u);
     }
+  }
+  static constexpr int64_t laneOf(int64_t i) {
+    return i / 2 + i % 2 * (lanes / 2);
   }
 };
 
@@ -249,27 +254,54 @@ float softmaxWeights(float *v, int64_t count, float scale) {
   return sumLanes(sums) + tail;
 }
 
+// Sums weighted rows of values in CHUNKS * lanes columns, which stay in
+// registers over all rows, and stores them divided by `total`.
+template <typename T, int CHUNKS>
+void weighColumns(const DecodeAttentionArgs &args, int64_t column,
+                  float total) {
+  using S = typename T::Storage;
+  Vec acc[CHUNKS][parts] = {};
+  auto *value = static_cast<const S *>(args.values) + column;
+  for (int64_t i = 0; i < args.length; ++i, value += args.headSize) {
+    float weight = args.scores[i];
+#pragma GCC unroll 2
+    for (int c = 0; c < CHUNKS; ++c) {
+      Vec v[parts];
+      T::loadLanes(value + c * lanes, v);
+#pragma GCC unroll 4
+      for (int64_t p = 0; p < parts; ++p)
+        acc[c][p] += weight * v[p];
+    }
+  }
+  float sums[CHUNKS][lanes];
+  std::memcpy(sums, acc, sizeof(sums));
+  auto *out = static_cast<S *>(args.out) + column;
+  for (int c = 0; c < CHUNKS; ++c)
+    for (int64_t j = 0; j < lanes; ++j)
+      out[c * lanes + j] = T::store(sums[c][T::laneOf(j)] / total);
+}
+
 template <typename T>
 void decodeAttentionTyped(const DecodeAttentionArgs &args) {
   using S = typename T::Storage;
   const int64_t d = args.headSize;
   auto *query = static_cast<const S *>(args.query);
   auto *keys = static_cast<const S *>(args.keys);
-  auto *values = static_cast<const S *>(args.values);
   for (int64_t i = 0; i < args.length; ++i)
     args.scores[i] = dot<T>(query, keys + i * d, d);
-  float sum = softmaxWeights(args.scores, args.length, args.scale);
-  float acc[maxHeadSize];
-  std::fill_n(acc, d, 0.0f);
-  for (int64_t i = 0; i < args.length; ++i) {
-    float weight = args.scores[i];
-    const S *value = values + i * d;
-    for (int64_t j = 0; j < d; ++j)
-      acc[j] += weight * T::load(value + j);
+  float total = softmaxWeights(args.scores, args.length, args.scale);
+  int64_t column = 0;
+  for (; column + 2 * lanes <= d; column += 2 * lanes)
+    weighColumns<T, 2>(args, column, total);
+  for (; column + lanes <= d; column += lanes)
+    weighColumns<T, 1>(args, column, total);
+  for (; column < d; ++column) {
+    float sum = 0;
+    for (int64_t i = 0; i < args.length; ++i)
+      sum += args.scores[i] *
+             T::load(static_cast<const S *>(args.values) + i * d + column);
+    static_cast<S *>(args.out)[column] = T::store(sum / total);
   }
-  auto *out = static_cast<S *>(args.out);
-  for (int64_t j = 0; j < d; ++j)
-    out[j] = T::store(acc[j] / sum);
 }
 
 void decodeAttention(const DecodeAttentionArgs &args) {
