@@ -76,7 +76,7 @@ HostKernels &HostKernels::of(const std::string &file) {
       .first->second;
 }
 
-void HostKernels::run(const std::string &name, std::vector<void *> buffers,
+void HostKernels::run(const std::string &name, std::vector<Buffer *> buffers,
                       int rows) {
   auto kernel = module->lookupSymbol<mlir::plan::KernelOp>(name);
   ASSERT_TRUE(kernel) << name;
@@ -86,9 +86,11 @@ void HostKernels::run(const std::string &name, std::vector<void *> buffers,
   auto launch =
       reinterpret_cast<Launch>(dlsym(library, ("run_" + name).c_str()));
   ASSERT_NE(launch, nullptr) << name;
-  std::vector<void *> arguments;
-  for (void *&buffer : buffers)
-    arguments.push_back(&buffer);
+  std::vector<void *> pointers, arguments;
+  for (Buffer *buffer : buffers)
+    pointers.push_back(buffer->bytes.data());
+  for (void *&pointer : pointers)
+    arguments.push_back(&pointer);
   arguments.push_back(&rows);
   launch(geometry->gridX, geometry->blockThreads, arguments.data());
 }

@@ -4,6 +4,7 @@
 #ifndef GPT2_TEST_UNIT_CODEGENCUDA_HOSTKERNELS_H
 #define GPT2_TEST_UNIT_CODEGENCUDA_HOSTKERNELS_H
 
+#include "RowKernelChecks.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -16,22 +17,22 @@ namespace gpt2test {
 
 /// Every kernel of a plan module, printed as CUDA and built by the C++
 /// compiler over HostShim.h.
-class HostKernels {
+class HostKernels : public KernelRunner {
 public:
   /// Those of test/Codegen/CUDA/`file`, built once a process.
   static HostKernels &of(const std::string &file);
 
   explicit HostKernels(const std::string &path);
-  ~HostKernels();
+  ~HostKernels() override;
   HostKernels(const HostKernels &) = delete;
   HostKernels &operator=(const HostKernels &) = delete;
 
   /// Empty, or why there is nothing to run.
   const std::string &error() const { return message; }
 
-  /// Runs the kernel over `rows` rows with the grid and block of geometryFor;
-  /// `buffers` are the inputs, then the outputs.
-  void run(const std::string &name, std::vector<void *> buffers, int rows);
+  /// With the grid and block of geometryFor.
+  void run(const std::string &name, std::vector<Buffer *> buffers,
+           int rows) override;
 
 private:
   mlir::MLIRContext context;

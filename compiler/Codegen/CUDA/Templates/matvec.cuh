@@ -21,6 +21,11 @@ struct Matvec {
   static constexpr int STRIDE = 32 * SPLIT;
   static constexpr int STEPS = (VECTORS + STRIDE - 1) / STRIDE;
 
+  // A row of x is on its way while the one before it is multiplied, where
+  // there are registers for two; it hides latency, which is all there is to
+  // the small matrices that this is true for.
+  static constexpr bool AHEAD = ROWS_PER_WARP * STEPS <= 4;
+
   Pack<TW, VECTOR> weights[ROWS_PER_WARP][STEPS];
   int warp, lane, part, group;
 
@@ -94,11 +99,12 @@ struct Matvec {
   DEVICE float multiply(const TX *x, int rows) const {
     __shared__ float partial[SPLIT][SPLIT == 1 ? 1 : MAX_ROWS * ROWS_PER_BLOCK];
     float mine = 0.0f;
-    // A row is on its way while the one before it is multiplied.
-    Values next = loadRow(x);
+    Values next;
+    if constexpr (AHEAD)
+      next = loadRow(x);
     for (int row = 0; row < rows; ++row) {
-      const Values current = next;
-      if (row + 1 < rows)
+      const Values current = AHEAD ? next : loadRow(x + (long long)row * K);
+      if (AHEAD && row + 1 < rows)
         next = loadRow(x + (long long)(row + 1) * K);
       float sums[ROWS_PER_WARP];
       dot(current, sums);

@@ -1,0 +1,124 @@
+//===- PresetKernelsTest.cpp - Every kernel of every preset compiles ------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// NVRTC needs no GPU, so whatever a preset's plan would hold is compiled here.
+// A kernel that spills registers is slower than it looks, so a spill is an
+// error unless `knownSpills` lists it.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Codegen/CUDA/CUDACodegen.h"
+#include "compiler/Codegen/CUDA/Nvrtc.h"
+#include "compiler/Pipelines/InitAll.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "models/Import.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <mutex>
+
+using namespace mlir;
+using namespace mlir::gpt2c;
+
+namespace {
+
+const char *const presets[] = {"tiny",        "distilgpt2", "gpt2",
+                               "gpt2-medium", "gpt2-large", "gpt2-xl"};
+
+/// Kernel name -> bytes of local memory a thread that are accepted on every
+/// architecture.
+const std::map<std::string, unsigned> knownSpills = {};
+
+/// Registers and shared memory that every supported GPU gives a block.
+constexpr unsigned registersOfBlock = 65536;
+constexpr unsigned sharedOfBlock = 99 * 1024;
+
+class PresetKernels : public testing::Test {
+protected:
+  void SetUp() override {
+    if (std::string missing = missingNvrtc(); !missing.empty())
+      GTEST_SKIP() << missing;
+    static std::once_flag once;
+    std::call_once(once, registerAllPasses);
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    context.appendDialectRegistry(registry);
+  }
+
+  OwningOpRef<ModuleOp> planOf(const char *preset, GraphMode mode,
+                               const char *precision) {
+    BuildOptions options;
+    options.mode = mode;
+    options.batch = 8;
+    auto module = importModel(context, preset, options);
+    if (!module.ok()) {
+      ADD_FAILURE() << module.status().message();
+      return {};
+    }
+    PassManager passes(&context);
+    std::string pipeline = llvm::formatv(
+        "mixed-precision{{precision={0}},fuse{{matvec-rows=8},"
+        "convert-gpt2-to-plan{{target=cuda matvec-rows=8},"
+        "select-cuda-kernels",
+        precision);
+    if (failed(parsePassPipeline(pipeline, passes)) ||
+        failed(passes.run(**module))) {
+      ADD_FAILURE() << preset << " does not lower to kernels";
+      return {};
+    }
+    return std::move(*module);
+  }
+
+  void expectCompiles(const char *preset, GraphMode mode, const char *precision,
+                      ArrayRef<std::string> archs) {
+    OwningOpRef<ModuleOp> module = planOf(preset, mode, precision);
+    if (!module)
+      return;
+    CudaCodegenOptions options;
+    options.archs.assign(archs.begin(), archs.end());
+    FailureOr<CompiledCode> code = compileForCuda(*module, options);
+    ASSERT_TRUE(succeeded(code)) << preset << " " << precision;
+    EXPECT_FALSE(code->kernels.empty());
+    for (const CompiledKernel &kernel : code->kernels)
+      for (const KernelImage &image : kernel.images)
+        checkImage(kernel, image,
+                   llvm::formatv("{0} {1} @{2} for {3}", preset, precision,
+                                 kernel.name,
+                                 code->modules[image.module].arch));
+  }
+
+  void checkImage(const CompiledKernel &kernel, const KernelImage &image,
+                  const std::string &what) {
+    auto known = knownSpills.find(kernel.name);
+    unsigned accepted = known == knownSpills.end() ? 0 : known->second;
+    EXPECT_LE(image.spillBytes, accepted) << what << " spills";
+    EXPECT_LE(image.registers * kernel.blockThreads, registersOfBlock) << what;
+    EXPECT_LE(image.staticSharedBytes + kernel.dynamicSharedBytes,
+              sharedOfBlock)
+        << what;
+  }
+
+  MLIRContext context;
+};
+
+// One test for all, so that kernels that presets share are compiled once.
+TEST_F(PresetKernels, HalfPrecisionCompilesForEveryArchitecture) {
+  for (const char *preset : presets)
+    for (GraphMode mode : {GraphMode::Generate, GraphMode::Eval})
+      expectCompiles(
+          preset, mode, "fp16",
+          {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"});
+}
+
+TEST_F(PresetKernels, OtherPrecisionsCompileForHopper) {
+  for (const char *precision : {"fp32", "tf32", "bf16"})
+    for (const char *preset : presets)
+      for (GraphMode mode : {GraphMode::Generate, GraphMode::Eval})
+        expectCompiles(preset, mode, precision, {"sm_90"});
+}
+
+} // namespace
