@@ -96,8 +96,12 @@ void DeviceArray::readBytes(void *to) const {
 }
 
 GpuKernel::GpuKernel(Bench &bench, const KernelCase &kernelCase)
+    : GpuKernel(bench, bench.cubins + "/" + kernelCase.name() + ".cubin",
+                "kernel") {}
+
+GpuKernel::GpuKernel(Bench &bench, const std::string &path,
+                     const std::string &entry)
     : bench(bench) {
-  std::string path = bench.cubins + "/" + kernelCase.name() + ".cubin";
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)),
                    std::istreambuf_iterator<char>());
@@ -107,7 +111,7 @@ GpuKernel::GpuKernel(Bench &bench, const KernelCase &kernelCase)
   require(cuda::toStatus(driver, driver.cuModuleLoadData(&module, text.data()),
                          "cuModuleLoadData"));
   require(cuda::toStatus(
-      driver, driver.cuModuleGetFunction(&function, module, "kernel"),
+      driver, driver.cuModuleGetFunction(&function, module, entry.c_str()),
       "cuModuleGetFunction"));
   // What TemplateGeometry.h asks for may be above the 48 KiB that need no
   // opting in.

@@ -61,6 +61,8 @@ private:
 class GpuKernel {
 public:
   GpuKernel(Bench &bench, const KernelCase &kernelCase);
+  /// The kernel `entry` of the cubin at `path`.
+  GpuKernel(Bench &bench, const std::string &path, const std::string &entry);
   ~GpuKernel();
   GpuKernel(const GpuKernel &) = delete;
 

@@ -20,7 +20,7 @@ unsigned gpt2c::vectorWidth(int64_t columns, unsigned limit) {
 /// 65536 a block) hold addresses and what one pass works on.
 static double wordBudget(unsigned lanes) {
   if (lanes <= 256)
-    return 80;
+    return 64;
   return lanes == 512 ? 56 : 24;
 }
 

@@ -7,19 +7,17 @@
 // error unless `knownSpills` lists it.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/Codegen/CUDA/CUDACodegen.h"
 #include "compiler/Codegen/CUDA/Nvrtc.h"
 #include "compiler/Pipelines/InitAll.h"
+#include "compiler/Pipelines/Stages.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "models/Import.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <gtest/gtest.h>
 #include <map>
-#include <mutex>
 
 using namespace mlir;
 using namespace mlir::gpt2c;
@@ -42,52 +40,48 @@ protected:
   void SetUp() override {
     if (std::string missing = missingNvrtc(); !missing.empty())
       GTEST_SKIP() << missing;
-    static std::once_flag once;
-    std::call_once(once, registerAllPasses);
     DialectRegistry registry;
     registerAllDialects(registry);
     context.appendDialectRegistry(registry);
   }
 
   OwningOpRef<ModuleOp> planOf(const char *preset, GraphMode mode,
-                               const char *precision) {
-    BuildOptions options;
-    options.mode = mode;
-    options.batch = 8;
-    auto module = importModel(context, preset, options);
+                               const CompileOptions &options) {
+    BuildOptions build;
+    build.mode = mode;
+    build.batch = 8;
+    auto module = importModel(context, preset, build);
     if (!module.ok()) {
       ADD_FAILURE() << module.status().message();
       return {};
     }
     PassManager passes(&context);
-    std::string pipeline = llvm::formatv(
-        "mixed-precision{{precision={0}},fuse{{matvec-rows=8},"
-        "convert-gpt2-to-plan{{target=cuda matvec-rows=8},"
-        "select-cuda-kernels",
-        precision);
-    if (failed(parsePassPipeline(pipeline, passes)) ||
-        failed(passes.run(**module))) {
+    for (const Stage &stage : getStages())
+      stage.addPasses(passes, options);
+    if (failed(passes.run(**module))) {
       ADD_FAILURE() << preset << " does not lower to kernels";
       return {};
     }
-    return std::move(*module);
+    return *std::move(module);
   }
 
-  void expectCompiles(const char *preset, GraphMode mode, const char *precision,
-                      ArrayRef<std::string> archs) {
-    OwningOpRef<ModuleOp> module = planOf(preset, mode, precision);
+  void expectCompiles(const char *preset, GraphMode mode, Precision precision,
+                      std::vector<std::string> archs) {
+    CompileOptions options;
+    options.target = plan::Target::CUDA;
+    options.precision = precision;
+    options.archs = std::move(archs);
+    options.threads = 2;
+    OwningOpRef<ModuleOp> module = planOf(preset, mode, options);
     if (!module)
       return;
-    CudaCodegenOptions options;
-    options.archs.assign(archs.begin(), archs.end());
-    FailureOr<CompiledCode> code = compileForCuda(*module, options);
-    ASSERT_TRUE(succeeded(code)) << preset << " " << precision;
+    FailureOr<CompiledCode> code = generateCode(*module, options);
+    ASSERT_TRUE(succeeded(code)) << preset;
     EXPECT_FALSE(code->kernels.empty());
     for (const CompiledKernel &kernel : code->kernels)
       for (const KernelImage &image : kernel.images)
         checkImage(kernel, image,
-                   llvm::formatv("{0} {1} @{2} for {3}", preset, precision,
-                                 kernel.name,
+                   llvm::formatv("{0}: @{1} for {2}", preset, kernel.name,
                                  code->modules[image.module].arch));
   }
 
@@ -110,12 +104,13 @@ TEST_F(PresetKernels, HalfPrecisionCompilesForEveryArchitecture) {
   for (const char *preset : presets)
     for (GraphMode mode : {GraphMode::Generate, GraphMode::Eval})
       expectCompiles(
-          preset, mode, "fp16",
+          preset, mode, Precision::FP16,
           {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"});
 }
 
 TEST_F(PresetKernels, OtherPrecisionsCompileForHopper) {
-  for (const char *precision : {"fp32", "tf32", "bf16"})
+  for (Precision precision :
+       {Precision::FP32, Precision::TF32, Precision::BF16})
     for (const char *preset : presets)
       for (GraphMode mode : {GraphMode::Generate, GraphMode::Eval})
         expectCompiles(preset, mode, precision, {"sm_90"});

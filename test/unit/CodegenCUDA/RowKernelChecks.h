@@ -55,9 +55,6 @@ struct RowKernelCheck {
 
 const std::vector<RowKernelCheck> &allRowKernelChecks();
 
-/// Row counts that the checks use; a GPU runner needs their geometry.
-inline constexpr int maxCheckedRows = 40;
-
 } // namespace gpt2test
 
 #endif // GPT2_TEST_UNIT_CODEGENCUDA_ROWKERNELCHECKS_H

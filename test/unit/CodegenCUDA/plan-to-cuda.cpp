@@ -6,9 +6,14 @@
 // plan-to-cuda FILE.mlir --arch=sm_80,sm_90  compiles it and prints what the
 //                                            assembler said of every kernel
 //                        [--threads=N] [--out=DIR]  ... and writes the cubins
+//                                            and DIR/geometry.txt: name, block,
+//                                            dynamic shared memory and the grid
+//                                            at 1, 2, ... rows
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Codegen/CUDA/CUDACodegen.h"
+#include "compiler/Codegen/CUDA/KernelGeometry.h"
+#include "compiler/Codegen/CUDA/MatvecEmitter.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -38,6 +43,26 @@ static void writeModules(const gpt2c::CompiledCode &code, StringRef folder) {
     }
 }
 
+/// Grids are listed up to the kernel's most rows, or 64.
+static void writeGeometry(ModuleOp module, StringRef folder) {
+  std::error_code error;
+  llvm::raw_fd_ostream os((folder + "/geometry.txt").str(), error);
+  for (auto kernel : module.getOps<plan::KernelOp>()) {
+    int64_t most = kernel.isMatvec() ? gpt2c::MatvecShape::maxRows : 64;
+    os << kernel.getSymName();
+    for (int64_t rows = 1; rows <= most; ++rows) {
+      auto geometry = gpt2c::geometryFor(kernel, rows);
+      if (failed(geometry))
+        break;
+      if (rows == 1)
+        os << " " << geometry->blockThreads << " "
+           << geometry->dynamicSharedBytes;
+      os << " " << geometry->gridX;
+    }
+    os << "\n";
+  }
+}
+
 static int compile(ModuleOp module, const gpt2c::CudaCodegenOptions &options,
                    StringRef folder) {
   FailureOr<gpt2c::CompiledCode> code = gpt2c::compileForCuda(module, options);
@@ -54,8 +79,10 @@ static int compile(ModuleOp module, const gpt2c::CudaCodegenOptions &options,
           compiled.bytes.size(), image.registers, image.staticSharedBytes,
           kernel.dynamicSharedBytes, image.spillBytes, kernel.blockThreads);
     }
-  if (!folder.empty())
+  if (!folder.empty()) {
     writeModules(*code, folder);
+    writeGeometry(module, folder);
+  }
   return 0;
 }
 

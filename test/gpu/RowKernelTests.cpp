@@ -1,0 +1,90 @@
+//===- RowKernelTests.cpp - Row and matvec kernels on a real GPU ----------===//
+// SPDX-License-Identifier: Apache-2.0
+//
+// row_kernel_tests FOLDER ARCH: the checks of RowKernelChecks.h on the first GPU.
+// FOLDER holds, for every file of test/Codegen/CUDA, a folder FILE that
+// `plan-to-cuda FILE --arch=... --out=FOLDER/FILE` wrote: cubins and the
+// geometry of every kernel. Needs a driver and nothing else.
+//
+//===----------------------------------------------------------------------===//
+#include "test/gpu/GpuKernel.h"
+#include "test/unit/CodegenCUDA/RowKernelChecks.h"
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+using namespace gpt2rt;
+using namespace gpt2rt::gputest;
+using gpt2test::Buffer;
+
+namespace {
+
+/// A line of geometry.txt: NAME BLOCK DYNAMIC GRID(1 row) GRID(2 rows) ...
+struct Geometry {
+  unsigned blockThreads = 0, dynamicSharedBytes = 0;
+  std::vector<unsigned> grids;
+};
+
+class GpuRunner : public gpt2test::KernelRunner {
+public:
+  GpuRunner(Bench &bench, std::string folder, std::string arch)
+      : bench(bench), folder(std::move(folder)), arch(std::move(arch)) {
+    std::ifstream file(this->folder + "/geometry.txt");
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream words(line);
+      std::string name;
+      Geometry geometry;
+      words >> name >> geometry.blockThreads >> geometry.dynamicSharedBytes;
+      for (unsigned grid; words >> grid;)
+        geometry.grids.push_back(grid);
+      geometries[name] = geometry;
+    }
+  }
+
+  void run(const std::string &kernel, std::vector<Buffer *> buffers,
+           int rows) override {
+    const Geometry &geometry = geometries.at(kernel);
+    LaunchShape shape;
+    shape.blockThreads = geometry.blockThreads;
+    shape.dynamicSharedBytes = geometry.dynamicSharedBytes;
+    shape.grid[0] = geometry.grids.at(rows - 1);
+    std::map<Buffer *, DeviceArray> arrays;
+    GpuKernel::Arguments arguments;
+    for (Buffer *buffer : buffers)
+      arguments.push_back(
+          arrays
+              .try_emplace(buffer, bench,
+                           std::span<const std::byte>(buffer->bytes))
+              .first->second.address());
+    GpuKernel(bench, folder + "/" + kernel + "." + arch + ".cubin", kernel)
+        .run(shape, arguments, rows);
+    for (auto &[buffer, array] : arrays)
+      buffer->bytes = array.read<std::byte>();
+  }
+
+private:
+  Bench &bench;
+  std::string folder, arch;
+  std::map<std::string, Geometry> geometries;
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: row_kernel_tests FOLDER ARCH\n");
+    return 2;
+  }
+  const cuda::Driver *driver = require(cuda::loadDriver());
+  std::unique_ptr<cuda::Context> context =
+      require(cuda::Context::create(*driver, 0));
+  Bench bench = {*context, argv[1]};
+  for (const gpt2test::RowKernelCheck &check : gpt2test::allRowKernelChecks()) {
+    GpuRunner runner(bench, std::string(argv[1]) + "/" + check.file, argv[2]);
+    std::string wrong = check.run(runner);
+    bench.report(check.name, wrong.empty(), wrong);
+  }
+  return bench.failures ? 1 : 0;
+}
