@@ -51,7 +51,12 @@ private:
   Value linear(Value x, StringRef name);
   Value attention(Value qkv, int64_t layer, const Sequences &at);
   Value layer(Value x, int64_t index, const Sequences &at);
+  /// The layers; of one row, the last valid one, where there is a `count`.
   Value layers(Value x, const Sequences &at);
+  Value lastRow(Value x, const Sequences &at) {
+    return SelectRowOp::create(builder, locate("last"), matrix(1, config.width),
+                               x, at.count);
+  }
   /// Final norm and product with the head.
   Value logits(Value x);
   void sample(Value logits, int64_t slots, const Sequences &at);
@@ -167,6 +172,12 @@ Value ProgramBuilder::layer(Value x, int64_t index, const Sequences &at) {
   };
   Value qkv = linear(layerNorm(x, named("ln_1")), named("attn.c_attn"));
   Value attended = attention(qkv, index, at);
+  // Only the last valid row predicts the next token, and nothing behind the
+  // last layer's caches reads another.
+  if (at.count && index == config.layers - 1) {
+    attended = lastRow(attended, at);
+    x = lastRow(x, at);
+  }
   x = add("attn.add", linear(attended, named("attn.c_proj")));
   Value hidden = linear(layerNorm(x, named("ln_2")), named("mlp.c_fc"));
   std::string_view kind = gpt2rt::activationName(config.activation);
@@ -210,11 +221,7 @@ void ProgramBuilder::sample(Value logits, int64_t slots, const Sequences &at) {
 void ProgramBuilder::buildPrefill(int64_t chunk) {
   Value prompt = read("prompt", chunk);
   Sequences at = {1, read("start"), read("count"), read("slot")};
-  Value x = layers(embed(prompt, at), at);
-  // Only the last valid row predicts the next token.
-  Value last = SelectRowOp::create(builder, locate("last"),
-                                   matrix(1, config.width), x, at.count);
-  sample(logits(last), /*slots=*/0, at);
+  sample(logits(layers(embed(prompt, at), at)), /*slots=*/0, at);
 }
 
 void ProgramBuilder::buildDecode(int64_t batch) {

@@ -46,8 +46,14 @@ module {}
 // CHECK-NEXT: %[[M:.*]] = gpt2.linear %[[G]], %h.0.mlp.c_proj.weight, %h.0.mlp.c_proj.bias
 // CHECK-NEXT: %[[X2:.*]] = gpt2.add %[[X1]], %[[M]]
 // CHECK-NEXT: gpt2.layer_norm %[[X2]], %h.1.ln_1.weight
-// CHECK: %[[LAST:.*]] = gpt2.select_row %{{.*}} at %count : tensor<8x64xf32> -> tensor<1x64xf32>
-// CHECK-NEXT: %[[N:.*]], %{{.*}}, %{{.*}} = gpt2.layer_norm %[[LAST]], %ln_f.weight, %ln_f.bias
+// Behind the last attention one row is left.
+// CHECK: %[[A1:.*]] = gpt2.attention {{.*}} -> tensor<8x64xf32>
+// CHECK-NEXT: %[[LA:.*]] = gpt2.select_row %[[A1]] at %count : tensor<8x64xf32> -> tensor<1x64xf32>
+// CHECK-NEXT: %[[LX:.*]] = gpt2.select_row %[[X2]] at %count : tensor<8x64xf32> -> tensor<1x64xf32>
+// CHECK-NEXT: %[[P1:.*]] = gpt2.linear %[[LA]], %h.1.attn.c_proj.weight
+// CHECK-NEXT: %[[X3:.*]] = gpt2.add %[[LX]], %[[P1]] : tensor<1x64xf32>
+// CHECK: %[[X4:.*]] = gpt2.add %[[X3]], %{{.*}} : tensor<1x64xf32>
+// CHECK-NEXT: %[[N:.*]], %{{.*}}, %{{.*}} = gpt2.layer_norm %[[X4]], %ln_f.weight, %ln_f.bias
 // CHECK-NEXT: %[[LOGITS:.*]] = gpt2.linear %[[N]], %wte.weight {f32_result}
 // CHECK-NEXT: %[[T:.*]], %[[POS:.*]] = gpt2.sample %[[LOGITS]], %sampling into %tokens, %positions at %start count %count slot %slot vocab 257 positions_limit 32
 // CHECK-NEXT: gpt2.write @h.0.k, %[[K]]
