@@ -87,7 +87,11 @@ Generator::generate(const std::vector<std::vector<int32_t>> &prompts,
   for (size_t i = 0; i < prompts.size(); ++i) {
     GPT2_ASSIGN_OR_RETURN(uint32_t limit, newTokens(i, prompts[i], options));
     results[i].promptIds = prompts[i];
+    // So that the token loop need not grow them (GPT-2's tokens average 4
+    // bytes).
     results[i].outputIds.reserve(limit);
+    if (tokenizer)
+      results[i].text.reserve(8 * size_t(limit));
     rows.emplace_back(i, results[i], limit, options.stop);
   }
   for (size_t first = 0; first < rows.size(); first += session.slots()) {
