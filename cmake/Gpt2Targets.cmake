@@ -127,6 +127,10 @@ function(gpt2_add_unit_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock
                         GTest::gtest_main)
+  if(ARG_COMPILER)
+    # Generated op builders name parameters that they do not use.
+    target_compile_options(${name} PRIVATE -Wno-unused-parameter)
+  endif()
   # Where a test finds its fixtures.
   target_compile_definitions(
     ${name} PRIVATE GPT2_SOURCE_DIR="${PROJECT_SOURCE_DIR}"

@@ -244,8 +244,8 @@ LogicalResult ScalarPrinter::printInteger(Operation &op) {
                         .Case("arith.shrsi", " >> ")
                         .Default("");
   StringRef order = llvm::StringSwitch<StringRef>(name)
-                        .Cases("arith.maxsi", "arith.maxui", " > ")
-                        .Cases("arith.minsi", "arith.minui", " < ")
+                        .Cases({"arith.maxsi", "arith.maxui"}, " > ")
+                        .Cases({"arith.minsi", "arith.minui"}, " < ")
                         .Default("");
   std::string cast = "(" + word + ")";
   std::string type = ("(" + cudaScalarType(result.getType()) + ")").str();
