@@ -78,7 +78,8 @@ void RowEmitter::allocateTemporaries() {
     Value result = step.op->getResult(0);
     if (!step.stored || memory.contains(result))
       continue;
-    auto type = MemRefType::get({1, step.width}, getElementTypeOrSelf(result));
+    auto type = MemRefType::get({1, step.width},
+                                memoryElementOf(getElementTypeOrSelf(result)));
     memory[result] = memref::AllocaOp::create(
         builder, loc, type, builder.getI64IntegerAttr(temporaryAlignment));
   }
