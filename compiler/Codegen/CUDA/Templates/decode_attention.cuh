@@ -264,7 +264,7 @@ DEVICE Part combineChunks(Part part, int chunk, int active, float *partials,
 #endif
 
 extern "C" __global__ void CLUSTER_SHAPE
-__launch_bounds__(attention::WARPS * 32)
+__launch_bounds__(attention::WARPS * 32, 16 / attention::WARPS)
     KERNEL_NAME(const DTYPE *qkv, const int *starts, DTYPE *kCache,
                 DTYPE *vCache, DTYPE *out, float *workspace,
                 unsigned *counters, int rows) {
