@@ -4,6 +4,7 @@
 #include "compiler/Conversion/ProgramLowering.h"
 
 #include "dialects/GPT2/Decompose.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -200,7 +201,7 @@ LogicalResult ProgramLowering::lowerWrite(gpt2::WriteOp op) {
   if (isReadFrom(op.getGlobal(), op))
     return op.emitOpError() << "comes before the last use of the old value of @"
                             << op.getGlobal();
-  copy(op.getLoc(), value, global);
+  copy(op, value, global);
   return success();
 }
 
@@ -222,9 +223,17 @@ Value ProgramLowering::globalRef(Location loc, StringRef global,
   return ref;
 }
 
-void ProgramLowering::copy(Location loc, Value from, Value to) {
-  plan::CopyOp::create(builder, loc, from, to);
+void ProgramLowering::copy(Operation *op, Value from, Value to) {
+  plan::CopyOp::create(builder, op->getLoc(), from, to);
   ++counts.copies;
+  auto opts = remark::RemarkOpts::name("BufferCopied")
+                  .category("convert-gpt2-to-plan")
+                  .function(function.getSymName());
+  remark::missed(op->getLoc(), opts)
+      << remark::add("'{0}' needs a copy of {1} bytes: the old value is used "
+                     "or kept elsewhere",
+                     op->getName().getStringRef(),
+                     plan::bytesOf(cast<MemRefType>(from.getType())));
 }
 
 Value ProgramLowering::createDestination(OpResult result) {
@@ -253,7 +262,7 @@ Value ProgramLowering::takeOver(OpResult result, OpOperand &operand) {
   if (!usedLater && (global.empty() || staysInGlobal))
     return buffers[result] = old;
   Value fresh = alloc(op->getLoc(), result.getType());
-  copy(op->getLoc(), old, fresh);
+  copy(op, old, fresh);
   return buffers[result] = fresh;
 }
 

@@ -43,7 +43,8 @@ private:
 
   Value alloc(Location loc, Type tensor);
   Value globalRef(Location loc, StringRef global, MemRefType type);
-  void copy(Location loc, Value from, Value to);
+  /// Appends a copy that `op` needs, and says so in a remark.
+  void copy(Operation *op, Value from, Value to);
 
   /// The buffer of a value that has been lowered; null for a null value.
   Value bufferOf(Value tensor) const { return buffers.lookup(tensor); }

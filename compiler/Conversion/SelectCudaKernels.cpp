@@ -54,6 +54,7 @@ struct SelectCudaKernels
   void runOnOperation() override {
     ModuleOp module = getOperation();
     kernels.emplace(module);
+    geometries.clear();
     maxHeads = 1;
     module.walk([&](plan::AttentionOp op) {
       maxHeads = std::max<int64_t>(maxHeads, op.getHeads());
@@ -99,6 +100,7 @@ private:
   }
 
   std::optional<KernelTable> kernels;
+  DenseMap<std::pair<Attribute, int64_t>, KernelGeometry> geometries;
   int64_t maxHeads = 1;
 };
 
@@ -270,12 +272,19 @@ LogicalResult SelectCudaKernels::select(plan::SampleOp op) {
 }
 
 LogicalResult SelectCudaKernels::setGrid(plan::LaunchOp op) {
-  auto kernel = getOperation().lookupSymbol<plan::KernelOp>(op.getKernel());
-  FailureOr<KernelGeometry> geometry = geometryFor(kernel, op.getRows());
-  if (failed(geometry))
-    return failure();
-  const int32_t grid[] = {int32_t(geometry->gridX), int32_t(geometry->gridY),
-                          int32_t(geometry->gridZ)};
+  // Layers launch the same kernels over the same rows.
+  auto [known, isNew] =
+      geometries.try_emplace({op.getKernelAttr(), op.getRows()});
+  if (isNew) {
+    auto kernel = getOperation().lookupSymbol<plan::KernelOp>(op.getKernel());
+    FailureOr<KernelGeometry> computed = geometryFor(kernel, op.getRows());
+    if (failed(computed))
+      return failure();
+    known->second = *computed;
+  }
+  const KernelGeometry &geometry = known->second;
+  const int32_t grid[] = {int32_t(geometry.gridX), int32_t(geometry.gridY),
+                          int32_t(geometry.gridZ)};
   op.setGrid(ArrayRef<int32_t>(grid));
   // Every generated kernel waits for its predecessor by itself.
   op.setProgrammatic(true);

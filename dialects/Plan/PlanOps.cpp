@@ -98,7 +98,6 @@ int64_t headSizeOf(Value qkv, int64_t heads) {
   return typeOf(qkv).getDimSize(1) / (3 * heads);
 }
 
-/// Only an f32 value or the buffer's own type is defined for a bias.
 bool isFloat(Value buffer) {
   return isa<FloatType>(typeOf(buffer).getElementType());
 }

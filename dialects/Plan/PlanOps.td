@@ -225,9 +225,9 @@ def Plan_LaunchOp : Plan_Instruction<"launch", [AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel over rows";
   let description = [{
-    The kernel's arguments are `ins`, then `outs`, then (CUDA) the number of
-    rows for row and matvec kernels and the `scalars`. `updates` lists the
-    `outs` that are also read. `grid` is set by `select-cuda-kernels`.
+    The kernel's arguments are `ins`, then `outs`, then on CUDA the number of
+    rows and the `scalars`. `updates` lists the `outs` that are also read.
+    `grid` is set by `select-cuda-kernels`.
     `programmatic` says that the kernel itself waits for its predecessor.
 
     ```mlir

@@ -1,5 +1,7 @@
 // When a value goes straight into its global, and when it is copied.
 // RUN: gpt2-opt %s --convert-gpt2-to-plan | FileCheck %s
+// RUN: gpt2-opt %s --convert-gpt2-to-plan --remarks-filter=convert-gpt2-to-plan -o /dev/null 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK --implicit-check-not=BufferCopied
 
 gpt2.global state @a : tensor<4x8xf32>
 gpt2.global state @b : tensor<4x8xf32>
@@ -105,3 +107,7 @@ func.func @move() attributes {gpt2.program = #gpt2.program<
   gpt2.write @b, %a : tensor<4x8xf32>
   return
 }
+
+// REMARK: BufferCopied {{.*}}Function=old_value{{.*}}'gpt2.write' needs a copy of 128 bytes
+// REMARK: BufferCopied {{.*}}Function=scratch_cache{{.*}}'gpt2.cache_append' needs a copy of 192 bytes
+// REMARK: BufferCopied {{.*}}Function=move{{.*}}'gpt2.write' needs a copy of 128 bytes
