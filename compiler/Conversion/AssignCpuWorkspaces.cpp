@@ -1,4 +1,5 @@
-//===- AssignCpuWorkspaces.cpp - Scratch memory of CPU instructions ---------===//
+//===- AssignCpuWorkspaces.cpp - Scratch memory of CPU instructions
+//---------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Conversion/Passes.h"
@@ -45,7 +46,8 @@ struct AssignCpuWorkspaces
   }
 
 private:
-  template <typename Op> void assign(Op op) {
+  template <typename Op>
+  void assign(Op op) {
     uint64_t bytes = workspaceBytes(op);
     if (bytes == 0 || op.getWorkspace())
       return;

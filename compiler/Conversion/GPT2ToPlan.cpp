@@ -1,4 +1,5 @@
-//===- GPT2ToPlan.cpp - Programs over tensors to plan programs --------------===//
+//===- GPT2ToPlan.cpp - Programs over tensors to plan programs
+//--------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Conversion/Passes.h"
@@ -90,8 +91,7 @@ private:
     module->setAttr(plan::batchAttrName, builder.getI64IntegerAttr(batch));
     module->setAttr(plan::modeAttrName,
                     builder.getStringAttr(isEval ? "eval" : "generate"));
-    auto precision =
-        module->getAttrOfType<StringAttr>(gpt2::precisionAttrName);
+    auto precision = module->getAttrOfType<StringAttr>(gpt2::precisionAttrName);
     module->setAttr(plan::precisionAttrName,
                     precision ? precision : builder.getStringAttr("fp32"));
     module->removeAttr(gpt2::precisionAttrName);

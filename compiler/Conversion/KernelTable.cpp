@@ -1,4 +1,5 @@
-//===- KernelTable.cpp - One kernel for all equal ones ----------------------===//
+//===- KernelTable.cpp - One kernel for all equal ones
+//----------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Conversion/KernelTable.h"

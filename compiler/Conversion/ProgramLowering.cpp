@@ -1,4 +1,5 @@
-//===- ProgramLowering.cpp - One program, tensors to buffers ----------------===//
+//===- ProgramLowering.cpp - One program, tensors to buffers
+//----------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Conversion/ProgramLowering.h"
@@ -42,8 +43,8 @@ LogicalResult ProgramLowering::run() {
   StringAttr name = function.getSymNameAttr();
   builder.setInsertionPoint(function);
   auto program = plan::ProgramOp::create(
-      builder, function.getLoc(), roleOf(info.getRole()), name,
-      info.getBatch(), info.getTokens(),
+      builder, function.getLoc(), roleOf(info.getRole()), name, info.getBatch(),
+      info.getTokens(),
       info.getCount() ? info.getCount().getValue() : StringRef());
   builder.setInsertionPointToStart(&program.getBody().front());
   for (Operation &op : function.getBody().front().without_terminator())
@@ -107,8 +108,8 @@ static void finishBlock(Location loc, const gpt2::RowBlock &block,
 
 void ProgramLowering::launch(Operation *op, plan::KernelOp kernel,
                              ArrayRef<Value> ins, ArrayRef<OpResult> outputs) {
-  SmallVector<Value> inBuffers = llvm::map_to_vector(
-      ins, [&](Value value) { return bufferOf(value); });
+  SmallVector<Value> inBuffers =
+      llvm::map_to_vector(ins, [&](Value value) { return bufferOf(value); });
   SmallVector<Value> outBuffers = llvm::map_to_vector(
       outputs, [&](OpResult result) { return createDestination(result); });
   int64_t rows = gpt2::getRowCount(op);
@@ -122,9 +123,8 @@ void ProgramLowering::launch(Operation *op, plan::KernelOp kernel,
 }
 
 void ProgramLowering::lowerRowKernel(Operation *op) {
-  plan::KernelOp kernel =
-      kernels.create(op->getLoc(), plan::KernelOp::rowKind,
-                     builder.getDictionaryAttr({}));
+  plan::KernelOp kernel = kernels.create(op->getLoc(), plan::KernelOp::rowKind,
+                                         builder.getDictionaryAttr({}));
   OpBuilder kernelBuilder(builder.getContext());
   gpt2::RowBlock block =
       gpt2::outlineRowKernel(op, kernelBuilder, kernel.getBody());
@@ -134,16 +134,15 @@ void ProgramLowering::lowerRowKernel(Operation *op) {
 }
 
 void ProgramLowering::lowerMatvec(Operation *op) {
-  plan::KernelOp kernel =
-      kernels.create(op->getLoc(), plan::KernelOp::matvecKind,
-                     builder.getDictionaryAttr({}));
+  plan::KernelOp kernel = kernels.create(
+      op->getLoc(), plan::KernelOp::matvecKind, builder.getDictionaryAttr({}));
   OpBuilder kernelBuilder(builder.getContext());
   gpt2::MatvecKernel parts = gpt2::outlineMatvecKernel(
       op, kernelBuilder, kernel.getBody(), kernel.getEpilogue());
   finishBlock(op->getLoc(), parts.prologue, kernel.getBody());
   finishBlock(op->getLoc(), parts.epilogue, kernel.getEpilogue());
-  kernel.setConfigAttr(builder.getDictionaryAttr(builder.getNamedAttr(
-      "weight", TypeAttr::get(parts.weight.getType()))));
+  kernel.setConfigAttr(builder.getDictionaryAttr(
+      builder.getNamedAttr("weight", TypeAttr::get(parts.weight.getType()))));
   kernel = kernels.intern(kernel, kernelNameHint(op));
   SmallVector<Value> ins = parts.prologue.inputs;
   ins.push_back(parts.weight);
@@ -176,10 +175,10 @@ void ProgramLowering::lowerAttention(gpt2::AttentionOp op) {
 void ProgramLowering::lowerCacheAppend(gpt2::CacheAppendOp op) {
   Value k = takeOver(op->getResult(0), op.getKMutable());
   Value v = takeOver(op->getResult(1), op.getVMutable());
-  plan::CacheAppendOp::create(
-      builder, op.getLoc(), bufferOf(op.getQkv()), k, v,
-      bufferOf(op.getStarts()), bufferOf(op.getCount()),
-      bufferOf(op.getSlot()), op.getBatch(), op.getTokens(), op.getHeads());
+  plan::CacheAppendOp::create(builder, op.getLoc(), bufferOf(op.getQkv()), k, v,
+                              bufferOf(op.getStarts()), bufferOf(op.getCount()),
+                              bufferOf(op.getSlot()), op.getBatch(),
+                              op.getTokens(), op.getHeads());
 }
 
 void ProgramLowering::lowerSample(gpt2::SampleOp op) {
@@ -251,9 +250,9 @@ Value ProgramLowering::createDestination(OpResult result) {
 Value ProgramLowering::takeOver(OpResult result, OpOperand &operand) {
   Operation *op = result.getOwner();
   Value old = bufferOf(operand.get());
-  bool usedLater = llvm::any_of(
-      operand.get().getUsers(),
-      [&](Operation *user) { return op->isBeforeInBlock(user); });
+  bool usedLater = llvm::any_of(operand.get().getUsers(), [&](Operation *user) {
+    return op->isBeforeInBlock(user);
+  });
   StringRef global = globalOf(old);
   bool staysInGlobal = llvm::any_of(result.getUsers(), [&](Operation *user) {
     auto write = dyn_cast<gpt2::WriteOp>(user);

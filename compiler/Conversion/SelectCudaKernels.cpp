@@ -1,4 +1,5 @@
-//===- SelectCudaKernels.cpp - Templates, grids and workspaces --------------===//
+//===- SelectCudaKernels.cpp - Templates, grids and workspaces
+//--------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // Argument orders and configs are those of
@@ -66,7 +67,8 @@ struct SelectCudaKernels
 
 private:
   LogicalResult selectIn(plan::ProgramOp program);
-  template <typename Op> LogicalResult selectAll(plan::ProgramOp program) {
+  template <typename Op>
+  LogicalResult selectAll(plan::ProgramOp program) {
     for (Op op : llvm::to_vector(program.getBody().getOps<Op>()))
       if (failed(select(op)))
         return failure();
@@ -91,8 +93,7 @@ private:
     return {name, builder.getI64IntegerAttr(value)};
   }
   SmallVector<NamedAttribute> headEntries(Value qkv, int64_t heads,
-                                          int64_t headSize,
-                                          int64_t positions) {
+                                          int64_t headSize, int64_t positions) {
     Type dtype = typeOf(qkv).getElementType();
     return {NamedAttribute("dtype", TypeAttr::get(dtype)),
             intEntry("heads", heads), intEntry("head_size", headSize),
@@ -229,8 +230,8 @@ LogicalResult SelectCudaKernels::selectFlash(plan::AttentionOp op) {
     OpBuilder builder(op);
     Value count = plan::GlobalRefOp::create(
         builder, op.getLoc(), typeOf(op.getSlot()), *program.getCount());
-    buffers.ins.append({op.getKCache(), op.getVCache(), op.getStarts(),
-                        op.getSlot(), count});
+    buffers.ins.append(
+        {op.getKCache(), op.getVCache(), op.getStarts(), op.getSlot(), count});
   }
   buffers.outs.push_back(op.getOut());
   return replace(op, "flash_attention", config, rows, std::move(buffers));
@@ -267,8 +268,8 @@ LogicalResult SelectCudaKernels::select(plan::SampleOp op) {
     buffers.ins.append({op.getCount(), op.getSlot()});
   buffers.addUpdate(op.getTokens());
   buffers.addUpdate(op.getPositions());
-  return replace(op, "sample", config, logits.getDimSize(0),
-                 std::move(buffers), /*counted=*/true);
+  return replace(op, "sample", config, logits.getDimSize(0), std::move(buffers),
+                 /*counted=*/true);
 }
 
 LogicalResult SelectCudaKernels::setGrid(plan::LaunchOp op) {

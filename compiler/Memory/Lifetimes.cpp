@@ -1,4 +1,5 @@
-//===- Lifetimes.cpp - When the buffers of a program are live ---------------===//
+//===- Lifetimes.cpp - When the buffers of a program are live
+//---------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Memory/Lifetimes.h"
@@ -22,9 +23,9 @@ mlir::gpt2c::computeLifetimes(plan::ProgramOp program) {
       BufferLifetime &life = found->second;
       if (!life.alloc) {
         if (access.reads)
-          return op->emitOpError() << "reads operand "
-                                   << access.operand->getOperandNumber()
-                                   << " before anything has written it";
+          return op->emitOpError()
+                 << "reads operand " << access.operand->getOperandNumber()
+                 << " before anything has written it";
         life.alloc = found->first.getDefiningOp<plan::AllocOp>();
         life.first = i;
       }
@@ -62,8 +63,8 @@ bool canShare(Value input, Value output, Operation *instruction) {
          output.getDefiningOp<plan::AllocOp>() &&
          input.getType() == output.getType() && input != output &&
          countUses(input, instruction) == 1 &&
-         countUses(output, instruction) == 1 &&
-         isLastUse(input, instruction) && isFirstUse(output, instruction);
+         countUses(output, instruction) == 1 && isLastUse(input, instruction) &&
+         isFirstUse(output, instruction);
 }
 
 } // namespace

@@ -17,7 +17,8 @@ struct BufferLifetime {
 /// Lifetimes of all allocs that some instruction touches, in the order of the
 /// allocs. A buffer that is read before it is written is an error on the
 /// instruction that reads it.
-FailureOr<SmallVector<BufferLifetime>> computeLifetimes(plan::ProgramOp program);
+FailureOr<SmallVector<BufferLifetime>>
+computeLifetimes(plan::ProgramOp program);
 
 /// Lets instructions write over an input that they are the last to use, where
 /// getInPlaceOperands() allows it: the output's alloc is replaced by the

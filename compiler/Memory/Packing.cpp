@@ -1,4 +1,5 @@
-//===- Packing.cpp - Offsets for buffers with known lifetimes ---------------===//
+//===- Packing.cpp - Offsets for buffers with known lifetimes
+//---------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Memory/Packing.h"
@@ -111,9 +112,9 @@ Packing place(std::span<const PackItem> items, uint64_t alignment,
     taken.clear();
     for (uint32_t other : indices.first(at))
       if (overlapInTime(items[index], items[other]))
-        taken.push_back({packing.offsets[other],
-                         packing.offsets[other] +
-                             alignUp(items[other].size, alignment)});
+        taken.push_back(
+            {packing.offsets[other],
+             packing.offsets[other] + alignUp(items[other].size, alignment)});
     std::sort(taken.begin(), taken.end(), [](const Taken &a, const Taken &b) {
       return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
     });
@@ -137,14 +138,12 @@ void raisePeakItems(std::span<const PackItem> items, uint64_t alignment,
 
 Packing mlir::gpt2c::packGreedily(std::span<const PackItem> items,
                                   uint64_t alignment, PackOrder order) {
-  Packing packing =
-      place(items, alignment, placementOrder(items, order));
+  Packing packing = place(items, alignment, placementOrder(items, order));
   packing.order = order;
   return packing;
 }
 
-Packing mlir::gpt2c::pack(std::span<const PackItem> items,
-                          uint64_t alignment) {
+Packing mlir::gpt2c::pack(std::span<const PackItem> items, uint64_t alignment) {
   uint64_t bound = packLowerBound(items, alignment);
   std::optional<Packing> best;
   for (PackOrder order : allPackOrders) {

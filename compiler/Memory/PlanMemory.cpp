@@ -1,4 +1,5 @@
-//===- PlanMemory.cpp - Arenas and offsets ----------------------------------===//
+//===- PlanMemory.cpp - Arenas and offsets
+//----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Memory/Lifetimes.h"
@@ -28,8 +29,7 @@ struct Alignments {
   uint64_t slot, parameter, arena;
 
   static Alignments forModule(ModuleOp module) {
-    auto target =
-        module->getAttrOfType<plan::TargetAttr>(plan::targetAttrName);
+    auto target = module->getAttrOfType<plan::TargetAttr>(plan::targetAttrName);
     if (target && target.getValue() == plan::Target::CUDA)
       return {256, 512, 512};
     return {64, 64, huge};

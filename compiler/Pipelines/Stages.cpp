@@ -1,4 +1,5 @@
-//===- Stages.cpp - The compiler's stages in order --------------------------===//
+//===- Stages.cpp - The compiler's stages in order
+//--------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Pipelines/Stages.h"

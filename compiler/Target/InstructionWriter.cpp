@@ -1,4 +1,5 @@
-//===- InstructionWriter.cpp - Instructions as FlatBuffer tables ------------===//
+//===- InstructionWriter.cpp - Instructions as FlatBuffer tables
+//------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Target/InstructionWriter.h"
@@ -43,10 +44,10 @@ public:
     auto scalarsOffset = builder.CreateVector(scalars);
     static constexpr int32_t noGrid[] = {1, 1, 1};
     ArrayRef<int32_t> grid = op.getGrid().value_or(ArrayRef<int32_t>(noGrid));
-    return fb::CreateLaunch(
-        builder, tables.kernelIndex(op.getKernel()), buffersOffset,
-        accessOffset, scalarsOffset, op.getRows(), grid[0], grid[1], grid[2],
-        op.getProgrammatic(), op.getDynamicRows());
+    return fb::CreateLaunch(builder, tables.kernelIndex(op.getKernel()),
+                            buffersOffset, accessOffset, scalarsOffset,
+                            op.getRows(), grid[0], grid[1], grid[2],
+                            op.getProgrammatic(), op.getDynamicRows());
   }
 
   auto write(plan::MatmulOp op) {
@@ -141,12 +142,10 @@ mlir::gpt2c::writeInstruction(flatbuffers::FlatBufferBuilder &builder,
       .Case([&](plan::SampleOp op) {
         return writer.instruction(op, fb::Op::Sample);
       })
-      .Case([&](plan::CopyOp op) {
-        return writer.instruction(op, fb::Op::Copy);
-      })
-      .Case([&](plan::FillOp op) {
-        return writer.instruction(op, fb::Op::Fill);
-      })
+      .Case(
+          [&](plan::CopyOp op) { return writer.instruction(op, fb::Op::Copy); })
+      .Case(
+          [&](plan::FillOp op) { return writer.instruction(op, fb::Op::Fill); })
       .Case([&](plan::LoadWeightOp op) {
         return writer.instruction(op, fb::Op::LoadWeight);
       });

@@ -1,19 +1,21 @@
-//===- PlanFile.cpp - A plan module as a plan file --------------------------===//
+//===- PlanFile.cpp - A plan module as a plan file
+//--------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Target/PlanFile.h"
 
 #include "compiler/Target/InstructionWriter.h"
 #include "compiler/Target/PlanTables.h"
-#include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/MathExtras.h"
 #include "runtime/Plan/Plan.h"
 #include "runtime/Plan/PlanFormat.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::gpt2c;
 namespace fb = gpt2rt::fb;
-template <typename T> using Offset = flatbuffers::Offset<T>;
+template <typename T>
+using Offset = flatbuffers::Offset<T>;
 
 namespace {
 
@@ -53,23 +55,22 @@ FailureOr<Offset<fb::Model>> PlanWriter::writeModel() {
   };
   auto name = model.getAs<StringAttr>("name");
   auto nameOffset = builder.CreateString(name ? name.str() : "model");
-  return fb::CreateModel(
-      builder, nameOffset, number("vocab", 0), number("padded_vocab", 0),
-      number("positions", 0), number("width", 0), number("layers", 0),
-      number("heads", 0), number("inner", 0), number("eos", -1),
-      number("parameters", 0));
+  return fb::CreateModel(builder, nameOffset, number("vocab", 0),
+                         number("padded_vocab", 0), number("positions", 0),
+                         number("width", 0), number("layers", 0),
+                         number("heads", 0), number("inner", 0),
+                         number("eos", -1), number("parameters", 0));
 }
 
 FailureOr<fb::Precision> PlanWriter::precision() {
   auto attr = module->getAttrOfType<StringAttr>(plan::precisionAttrName);
-  auto value =
-      llvm::StringSwitch<std::optional<fb::Precision>>(attr ? attr.getValue()
-                                                            : "fp32")
-          .Case("fp32", fb::Precision::FP32)
-          .Case("tf32", fb::Precision::TF32)
-          .Case("fp16", fb::Precision::FP16)
-          .Case("bf16", fb::Precision::BF16)
-          .Default(std::nullopt);
+  auto value = llvm::StringSwitch<std::optional<fb::Precision>>(
+                   attr ? attr.getValue() : "fp32")
+                   .Case("fp32", fb::Precision::FP32)
+                   .Case("tf32", fb::Precision::TF32)
+                   .Case("fp16", fb::Precision::FP16)
+                   .Case("bf16", fb::Precision::BF16)
+                   .Default(std::nullopt);
   if (value)
     return *value;
   return module.emitError("unknown precision ") << attr;
@@ -90,8 +91,7 @@ FailureOr<fb::Mode> PlanWriter::mode() {
 std::vector<Offset<fb::Arena>> PlanWriter::writeArenas() {
   std::vector<Offset<fb::Arena>> result;
   for (plan::ArenaOp arena : tables.getArenas())
-    result.push_back(fb::CreateArena(builder,
-                                     fb::ArenaKind(arena.getKind()),
+    result.push_back(fb::CreateArena(builder, fb::ArenaKind(arena.getKind()),
                                      arena.getBytes(), arena.getAlignment()));
   return result;
 }
@@ -138,16 +138,15 @@ FailureOr<std::vector<Offset<fb::Kernel>>> PlanWriter::writeKernels() {
       return kernelOp.emitOpError("got the code of '") << kernel.name << "'";
     std::vector<Offset<fb::KernelImage>> images;
     for (const KernelImage &image : kernel.images)
-      images.push_back(fb::CreateKernelImage(
-          builder, image.module, image.registers, image.staticSharedBytes,
-          image.spillBytes));
+      images.push_back(
+          fb::CreateKernelImage(builder, image.module, image.registers,
+                                image.staticSharedBytes, image.spillBytes));
     auto name = builder.CreateString(kernel.name);
     auto kind = builder.CreateString(kernelOp.getKind().str());
     auto imagesOffset = builder.CreateVector(images);
-    result.push_back(fb::CreateKernel(builder, name, kind, imagesOffset,
-                                      kernel.blockThreads,
-                                      kernel.dynamicSharedBytes,
-                                      kernel.rowsGrain));
+    result.push_back(
+        fb::CreateKernel(builder, name, kind, imagesOffset, kernel.blockThreads,
+                         kernel.dynamicSharedBytes, kernel.rowsGrain));
   }
   return result;
 }
@@ -190,11 +189,10 @@ FailureOr<std::string> PlanWriter::write(StringRef producer) {
   auto programTable = builder.CreateVector(programs);
   auto producerName = builder.CreateString(producer.str());
   fb::FinishPlanBuffer(
-      builder, fb::CreatePlan(builder, producerName,
-                              fb::Target(target.getValue()), *precisionValue,
-                              *modeValue, *model, batch.getInt(), arenas,
-                              buffers, payloadTable, modules, kernelTable,
-                              programTable));
+      builder, fb::CreatePlan(
+                   builder, producerName, fb::Target(target.getValue()),
+                   *precisionValue, *modeValue, *model, batch.getInt(), arenas,
+                   buffers, payloadTable, modules, kernelTable, programTable));
   gpt2rt::Result<std::string> file = gpt2rt::assemblePlanFile(
       std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
       std::as_bytes(std::span(payloadBytes)));

@@ -1,4 +1,5 @@
-//===- PlanTables.cpp - Indices of what a plan file names -------------------===//
+//===- PlanTables.cpp - Indices of what a plan file names
+//-------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Target/PlanTables.h"

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "dialects/Plan/PlanOps.h"
-#include "llvm/ADT/StringMap.h"
 #include "runtime/Plan/plan_generated.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <array>
 #include <optional>
@@ -65,8 +65,7 @@ private:
   SmallVector<plan::KernelOp> kernels;
   SmallVector<plan::ProgramOp> programs;
   std::vector<BufferEntry> buffers;
-  std::array<std::optional<uint32_t>,
-             plan::getMaxEnumValForArenaKind() + 1>
+  std::array<std::optional<uint32_t>, plan::getMaxEnumValForArenaKind() + 1>
       arenaNumbers;
   llvm::StringMap<uint32_t> globals, kernelNumbers;
   DenseMap<std::pair<uint32_t, Type>, uint32_t> views;

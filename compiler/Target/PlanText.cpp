@@ -1,4 +1,5 @@
-//===- PlanText.cpp - A plan file as text -----------------------------------===//
+//===- PlanText.cpp - A plan file as text
+//-----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads the finished file, so that what is shown is what was written.
@@ -6,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Target/PlanFile.h"
 
+#include "runtime/Plan/Plan.h"
+#include "runtime/Support/DType.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/Plan/Plan.h"
-#include "runtime/Support/DType.h"
 
 using namespace mlir;
 using namespace mlir::gpt2c;
@@ -46,9 +47,7 @@ private:
   void print(const fb::Sample &op);
   void print(const fb::LoadWeight &op);
 
-  StringRef nameOf(uint32_t buffer) const {
-    return plan.bufferName(buffer);
-  }
+  StringRef nameOf(uint32_t buffer) const { return plan.bufferName(buffer); }
   /// " key name", or nothing for an absent operand.
   void printOptional(StringRef key, int32_t buffer) {
     if (buffer >= 0)
@@ -176,8 +175,7 @@ void Printer::print(const fb::CacheAppend &op) {
      << " in " << nameOf(op.qkv()) << " starts " << nameOf(op.starts());
   printOptional("count", op.count());
   printOptional("slot", op.slot());
-  os << " inout " << nameOf(op.k_cache()) << " inout "
-     << nameOf(op.v_cache());
+  os << " inout " << nameOf(op.k_cache()) << " inout " << nameOf(op.v_cache());
 }
 
 void Printer::print(const fb::Sample &op) {
@@ -191,8 +189,8 @@ void Printer::print(const fb::Sample &op) {
 }
 
 void Printer::print(const fb::LoadWeight &op) {
-  os << "load_weight " << op.names()->Get(0)->c_str() << ' ' << op.rows()
-     << 'x' << op.cols() << (op.transpose() ? " transpose" : "") << " out "
+  os << "load_weight " << op.names()->Get(0)->c_str() << ' ' << op.rows() << 'x'
+     << op.cols() << (op.transpose() ? " transpose" : "") << " out "
      << nameOf(op.dst());
 }
 

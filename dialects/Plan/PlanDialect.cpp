@@ -1,4 +1,5 @@
-//===- PlanDialect.cpp - Registration and shared helpers --------------------===//
+//===- PlanDialect.cpp - Registration and shared helpers
+//--------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "dialects/Plan/PlanOps.h"
@@ -47,8 +48,7 @@ std::string mlir::plan::shapeText(ShapedType type) {
   return text;
 }
 
-SmallVector<BufferAccess>
-mlir::plan::getAccesses(InstructionOpInterface op) {
+SmallVector<BufferAccess> mlir::plan::getAccesses(InstructionOpInterface op) {
   SmallVector<BufferAccess> accesses;
   for (OpOperand &operand : op->getOpOperands())
     accesses.push_back({&operand, false, false});

@@ -1,4 +1,5 @@
-//===- PlanKernel.cpp - The normal form of kernels --------------------------===//
+//===- PlanKernel.cpp - The normal form of kernels
+//--------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "dialects/Plan/PlanOps.h"
@@ -85,9 +86,9 @@ LogicalResult checkMatvec(KernelOp op) {
     return op.emitOpError() << "the prologue must yield one tensor with K = "
                             << type.getDimSize(1) << " columns";
   Block &epilogue = op.getEpilogue().front();
-  auto accumulator = RankedTensorType::get(
-      {ShapedType::kDynamic, type.getDimSize(0)},
-      Float32Type::get(op.getContext()));
+  auto accumulator =
+      RankedTensorType::get({ShapedType::kDynamic, type.getDimSize(0)},
+                            Float32Type::get(op.getContext()));
   if (epilogue.getNumArguments() < 2 ||
       epilogue.getArgument(1).getType() != accumulator)
     return op.emitOpError() << "the epilogue's second argument must be the "

@@ -1,4 +1,5 @@
-//===- PlanOps.cpp - What one plan op requires of itself --------------------===//
+//===- PlanOps.cpp - What one plan op requires of itself
+//--------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shapes, dtypes and row counts. Checks that look at other ops through a
@@ -74,9 +75,9 @@ LogicalResult checkHeads(Operation *op, Value qkv, Value kCache, Value vCache,
     return failure();
   int64_t width = typeOf(qkv).getDimSize(1);
   if (width % (3 * heads))
-    return op->emitOpError() << "qkv has " << width
-                             << " columns, not a multiple of 3 * " << heads
-                             << " heads";
+    return op->emitOpError()
+           << "qkv has " << width << " columns, not a multiple of 3 * " << heads
+           << " heads";
   if (!kCache)
     return success();
   int64_t headSize = width / (3 * heads);
@@ -349,8 +350,7 @@ LogicalResult LoadWeightOp::verify() {
                          << "] does not fit " << shapeText(dst);
   int64_t dstRows = getTranspose() ? cols : rows;
   int64_t dstCols = getTranspose() ? rows : cols;
-  if (dstRows > dst.getDimSize(0) ||
-      (!isVector && dstCols > dst.getDimSize(1)))
+  if (dstRows > dst.getDimSize(0) || (!isVector && dstCols > dst.getDimSize(1)))
     return emitOpError() << "a checkpoint tensor [" << rows << ", " << cols
                          << "] does not fit " << shapeText(dst);
   return success();

@@ -1,4 +1,5 @@
-//===- PlanSymbols.cpp - Checks across symbols ------------------------------===//
+//===- PlanSymbols.cpp - Checks across symbols
+//------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // A launch against its kernel's signature, references against their globals.
@@ -22,18 +23,17 @@ LogicalResult checkArgument(LaunchOp op, StringRef what, unsigned index,
   if (buffer.getElementType() == type.getElementType() &&
       buffer.getNumElements() == elements)
     return success();
-  return op.emitOpError() << what << ' ' << index << " is "
-                          << shapeText(buffer) << " but kernel @"
-                          << op.getKernel() << " takes " << shapeText(type)
-                          << " at " << rows << " rows";
+  return op.emitOpError() << what << ' ' << index << " is " << shapeText(buffer)
+                          << " but kernel @" << op.getKernel() << " takes "
+                          << shapeText(type) << " at " << rows << " rows";
 }
 
 LogicalResult checkArguments(LaunchOp op, StringRef what, OperandRange buffers,
                              ArrayRef<RankedTensorType> types) {
   if (buffers.size() != types.size())
-    return op.emitOpError() << "has " << buffers.size() << ' ' << what
-                            << "s but kernel @" << op.getKernel() << " takes "
-                            << types.size();
+    return op.emitOpError()
+           << "has " << buffers.size() << ' ' << what << "s but kernel @"
+           << op.getKernel() << " takes " << types.size();
   for (auto [i, buffer, type] : llvm::enumerate(buffers, types))
     if (failed(checkArgument(op, what, i, cast<MemRefType>(buffer.getType()),
                              type)))
@@ -44,8 +44,8 @@ LogicalResult checkArguments(LaunchOp op, StringRef what, OperandRange buffers,
 } // namespace
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this,
-                                                          getKernelAttr());
+  auto kernel =
+      symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
   if (!kernel)
     return emitOpError() << "there is no kernel @" << getKernel();
   if (!kernel.isRow() && !kernel.isMatvec())
@@ -55,17 +55,17 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
       (kernel.isMatvec() &&
        (kernel.getEpilogue().empty() || !kernel.getConfig<TypeAttr>("weight"))))
     return success();
-  if (failed(checkArguments(*this, "input", getIns(),
-                            kernel.getInputTypes())) ||
-      failed(checkArguments(*this, "output", getOuts(),
-                            kernel.getOutputTypes())))
+  if (failed(
+          checkArguments(*this, "input", getIns(), kernel.getInputTypes())) ||
+      failed(
+          checkArguments(*this, "output", getOuts(), kernel.getOutputTypes())))
     return failure();
   return success();
 }
 
 SmallVector<std::pair<unsigned, unsigned>> LaunchOp::getInPlaceOperands() {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
-      *this, getKernelAttr());
+  auto kernel =
+      SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
   // A kernel with several outputs may write one before it has read all inputs.
   if (!kernel || !kernel.isRow() || getOuts().size() != 1)
     return {};
@@ -77,10 +77,9 @@ SmallVector<std::pair<unsigned, unsigned>> LaunchOp::getInPlaceOperands() {
   return pairs;
 }
 
-LogicalResult
-GlobalRefOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto global = symbols.lookupNearestSymbolFrom<GlobalOp>(*this,
-                                                          getGlobalAttr());
+LogicalResult GlobalRefOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto global =
+      symbols.lookupNearestSymbolFrom<GlobalOp>(*this, getGlobalAttr());
   if (!global)
     return emitOpError() << "there is no global @" << getGlobal();
   MemRefType whole = global.getMemRefType();
@@ -97,8 +96,8 @@ GlobalRefOp::verifySymbolUses(SymbolTableCollection &symbols) {
 LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!getCountAttr())
     return success();
-  auto global = symbols.lookupNearestSymbolFrom<GlobalOp>(*this,
-                                                          getCountAttr());
+  auto global =
+      symbols.lookupNearestSymbolFrom<GlobalOp>(*this, getCountAttr());
   if (global && global.getKind() == GlobalKind::State &&
       global.getMemRefType().getElementType().isInteger(32) &&
       global.getMemRefType().getNumElements() == 1)

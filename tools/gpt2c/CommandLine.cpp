@@ -1,4 +1,5 @@
-//===- CommandLine.cpp - gpt2c's flags --------------------------------------===//
+//===- CommandLine.cpp - gpt2c's flags
+//--------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "tools/gpt2c/CommandLine.h"
@@ -19,7 +20,7 @@ using Names = std::vector<std::string>;
 
 const Names cpuArchs = {"x86-64-v3", "x86-64-v4"};
 // Ascending: the first one of a plan also gets PTX, which newer GPUs can run.
-const Names cudaArchs = {"sm_80", "sm_86", "sm_89",
+const Names cudaArchs = {"sm_80", "sm_86",  "sm_89",
                          "sm_90", "sm_100", "sm_120"};
 // One for each generation in wide use; PTX of the first serves the others.
 const Names defaultCudaArchs = {"sm_80", "sm_90"};
@@ -70,8 +71,8 @@ Result<Names> parseArchs(const std::string &list, bool cuda) {
     if (!contains(known, arch)) {
       const Names &other = cuda ? cpuArchs : cudaArchs;
       if (contains(other, arch))
-        return invalidArgument("--arch=", arch, " needs --target=",
-                               cuda ? "cpu" : "cuda");
+        return invalidArgument("--arch=", arch,
+                               " needs --target=", cuda ? "cpu" : "cuda");
       return unknownValue("--arch", arch, known);
     }
     wanted.push_back(arch);
@@ -198,8 +199,8 @@ Status checkNumbers(const CLI::App &app, CommandLine &line) {
 
 } // namespace
 
-Result<std::optional<CommandLine>>
-mlir::gpt2c::parseCommandLine(int argc, char **argv) {
+Result<std::optional<CommandLine>> mlir::gpt2c::parseCommandLine(int argc,
+                                                                 char **argv) {
   CLI::App app("gpt2c compiles a GPT-2 model into a plan that gpt2-run runs.\n"
                "MLIR's own flags (--mlir-print-ir-after-all, "
                "--mlir-pass-statistics, --mlir-timing, ...) are taken too.",

@@ -1,4 +1,5 @@
-//===- Driver.cpp - From a command line to a plan file ----------------------===//
+//===- Driver.cpp - From a command line to a plan file
+//----------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "tools/gpt2c/Driver.h"
@@ -106,7 +107,7 @@ private:
   /// The status of a stage that ended in failure.
   Status failed(StringRef stage) {
     return diagnostics.hasPrinted()
-               ? Status(gpt2rt::ErrorCode::FailedPrecondition, "")
+               ? Status(gpt2rt::ErrorCode::InvalidArgument, "")
                : diagnostics.failure(stage);
   }
 
@@ -136,8 +137,7 @@ Status Driver::setUp() {
   options.precision = precisionOf(line.precision);
   options.archs = line.archs;
   options.threads = line.threads;
-  bool needsCode =
-      line.emit == Emit::PlanFile || line.emit == Emit::PlanText;
+  bool needsCode = line.emit == Emit::PlanFile || line.emit == Emit::PlanText;
   if (line.cuda && needsCode)
     if (std::string missing = missingNvrtc(); !missing.empty())
       return gpt2rt::unavailable(missing);

@@ -1,4 +1,5 @@
-//===- Main.cpp - gpt2c: from a model to a plan file ------------------------===//
+//===- Main.cpp - gpt2c: from a model to a plan file
+//------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "tools/gpt2c/CommandLine.h"

@@ -1,4 +1,5 @@
-//===- Messages.cpp - What gpt2c says on standard error ---------------------===//
+//===- Messages.cpp - What gpt2c says on standard error
+//---------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "tools/gpt2c/Messages.h"
@@ -48,8 +49,7 @@ LogicalResult DiagnosticPrinter::print(Diagnostic &diagnostic) {
   }
   progress.clear();
   llvm::errs() << "gpt2c: ";
-  if (auto loc = diagnostic.getLocation()
-                     ->findInstanceOf<FileLineColLoc>())
+  if (auto loc = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
     llvm::errs() << loc.getFilename().getValue() << ':' << loc.getLine() << ':'
                  << loc.getColumn() << ": ";
   llvm::errs() << severity << ": " << diagnostic << '\n';

@@ -1,4 +1,5 @@
-//===- Summary.cpp - What a written plan holds ------------------------------===//
+//===- Summary.cpp - What a written plan holds
+//------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "tools/gpt2c/Summary.h"

@@ -1,4 +1,5 @@
-//===- PackingTest.cpp - Offsets for buffers with known lifetimes -----------===//
+//===- PackingTest.cpp - Offsets for buffers with known lifetimes
+//-----------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Memory/Packing.h"

@@ -1,4 +1,5 @@
-//===- PlanFileTest.cpp - A plan module as a plan file ----------------------===//
+//===- PlanFileTest.cpp - A plan module as a plan file
+//----------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Target/PlanFile.h"
