@@ -107,6 +107,18 @@ TEST(PlanFile, FixturesOfTheFutureAreRefused) {
   }
 }
 
+/// What gpt2c wrote when format 1.0 was released loads for ever.
+TEST(PlanFile, ReleasedPlansLoad) {
+  for (const char *name : {"generate-1.0.plan", "eval-1.0.plan"}) {
+    std::string path = strCat(GPT2_SOURCE_DIR "/test/fixtures/plans/", name);
+    Result<Plan> plan = Plan::load(path);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(plan->header().major, 1);
+    EXPECT_EQ(plan->header().minor, 0);
+    EXPECT_EQ(plan->root().model()->layers(), 2u);
+  }
+}
+
 TEST(PlanFile, OlderMajorAsksToCompileAgain) {
   std::string file = packPlan(evalPlan());
   poke<uint16_t>(file, offsetof(PlanHeader, major), 0);
