@@ -31,7 +31,7 @@ struct KernelImage {
   unsigned module = 0; // index into CompiledCode::modules
   unsigned registers = 0;
   unsigned staticSharedBytes = 0;
-  unsigned spillBytes = 0; // stores plus loads, per thread
+  unsigned spillBytes = 0; // local memory per thread
 };
 
 struct CompiledKernel {

@@ -1,8 +1,8 @@
 //===- RowKernelTests.cpp - Row and matvec kernels on a real GPU ----------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// row_kernel_tests FOLDER ARCH: the checks of RowKernelChecks.h on the first GPU.
-// FOLDER holds, for every file of test/Codegen/CUDA, a folder FILE that
+// row_kernel_tests FOLDER ARCH: the checks of RowKernelChecks.h on the first
+// GPU. FOLDER holds, for every file of test/Codegen/CUDA, a folder FILE that
 // `plan-to-cuda FILE --arch=... --out=FOLDER/FILE` wrote: cubins and the
 // geometry of every kernel. Needs a driver and nothing else.
 //

@@ -12,8 +12,8 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace mlir::gpt2c;
@@ -75,7 +75,8 @@ static FailureOr<KernelText> printTemplate(plan::KernelOp kernel) {
 /// The symbol is the entry's name.
 static bool isIdentifier(StringRef name) {
   return !name.empty() && !llvm::isDigit(name[0]) &&
-         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+         llvm::all_of(name,
+                      [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
 static FailureOr<KernelText> printKernel(plan::KernelOp kernel) {

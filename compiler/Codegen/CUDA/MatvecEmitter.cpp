@@ -57,8 +57,7 @@ static bool isIdentity(Block &prologue) {
 }
 
 static int64_t bytesOf(RankedTensorType type, int64_t rows) {
-  int64_t bytes =
-      rows * type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
+  int64_t bytes = rows * type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
   return llvm::alignTo(bytes, 16);
 }
 
@@ -72,9 +71,9 @@ int64_t gpt2c::matvecSharedBytes(plan::KernelOp kernel) {
   Block &prologue = kernel.getBody().front();
   if (isIdentity(prologue))
     return 0;
-  int64_t bytes = bytesOf(cast<RankedTensorType>(
-                              prologue.getTerminator()->getOperand(0).getType()),
-                          MatvecShape::maxRows);
+  int64_t bytes = bytesOf(
+      cast<RankedTensorType>(prologue.getTerminator()->getOperand(0).getType()),
+      MatvecShape::maxRows);
   for (Value input : prologue.getArguments())
     if (isColumnVector(input))
       bytes += bytesOf(cast<RankedTensorType>(input.getType()), 1);
@@ -198,7 +197,8 @@ static void emitItem(const MatvecShape &shape, llvm::raw_ostream &os) {
 
 LogicalResult gpt2c::emitMatvecKernel(plan::KernelOp kernel,
                                       llvm::raw_ostream &os) {
-  FailureOr<RowProgram> prologue = RowProgram::analyze(kernel.getBody().front());
+  FailureOr<RowProgram> prologue =
+      RowProgram::analyze(kernel.getBody().front());
   FailureOr<RowProgram> epilogue =
       RowProgram::analyze(kernel.getEpilogue().front());
   if (failed(prologue) || failed(epilogue))
@@ -212,8 +212,9 @@ LogicalResult gpt2c::emitMatvecKernel(plan::KernelOp kernel,
   StringRef xType = cudaElementType(
       cast<RankedTensorType>(xValue.getType()).getElementType());
 
-  os << formatv("extern \"C\" __global__ void __launch_bounds__({0}, {1})\n{2}(",
-                shape.warps * 32, shape.residentBlocks(), kernel.getSymName());
+  os << formatv(
+      "extern \"C\" __global__ void __launch_bounds__({0}, {1})\n{2}(",
+      shape.warps * 32, shape.residentBlocks(), kernel.getSymName());
   std::string matrix = emitParameters(parts, weight, os);
   os << "launchDependents();\n"
      << formatv("Matvec<{0}, {1}, {2}, {3}, {4}, {5}, {6}> matvec;\n",

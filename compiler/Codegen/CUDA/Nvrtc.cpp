@@ -138,7 +138,8 @@ void compileOnce(StringRef name, StringRef source, StringRef arch,
   std::string archOption = ("--gpu-architecture=" + arch).str();
   // No contraction: a multiply-add fuses only where the region says math.fma.
   const char *options[] = {archOption.c_str(), "--std=c++17", "--fmad=false",
-                           "--device-as-default-execution-space", "--ptxas-options=-v"};
+                           "--device-as-default-execution-space",
+                           "--ptxas-options=-v"};
   result = api.compileProgram(program, std::size(options), options);
   std::string log = fetch(program, api.getLogSize, api.getLog);
   StringRef text = StringRef(log).rtrim(StringRef("\0\n ", 3));

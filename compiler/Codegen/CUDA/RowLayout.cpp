@@ -70,8 +70,7 @@ RowLayout gpt2c::chooseRowLayout(const RowProgram &program) {
   return layout;
 }
 
-RowLayout gpt2c::blockLayout(const RowProgram &program,
-                             unsigned blockThreads) {
+RowLayout gpt2c::blockLayout(const RowProgram &program, unsigned blockThreads) {
   unsigned vector = vectorWidth(program.getColumns(), 8);
   RowLayout layout = registers(program, vector, blockThreads);
   layout.kind = RowLayout::Block;

@@ -16,8 +16,8 @@ struct RowLayout {
     Block      // a block walks over all rows in every pass (matvec's x)
   };
   Kind kind = Flat;
-  unsigned vector = 1;       // columns that move as one access: 1, 2, 4 or 8
-  unsigned lanes = 1;        // threads a row
+  unsigned vector = 1; // columns that move as one access: 1, 2, 4 or 8
+  unsigned lanes = 1;  // threads a row
   unsigned blockThreads = 256;
   /// Vectors a row, and vectors a lane.
   int64_t vectors = 1;

@@ -17,6 +17,24 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+llvm::StringRef Reduction::getCombinerName() const {
+  if (isa<arith::AddFOp, arith::AddIOp>(combiner))
+    return "Add";
+  if (isa<arith::MaximumFOp, arith::MaxSIOp>(combiner))
+    return "Max";
+  return "Min";
+}
+
+std::string Reduction::getNeutralElement() const {
+  bool isFloat = value.getType().isF32();
+  llvm::StringRef name = getCombinerName();
+  if (name == "Add")
+    return isFloat ? "0x0p+0f" : "0";
+  if (name == "Max")
+    return isFloat ? "asFloat(0xff800000)" : "(-2147483647 - 1)";
+  return isFloat ? "asFloat(0x7f800000)" : "2147483647";
+}
+
 Value RowProgram::strip(Value tensor) {
   while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
     tensor = cast.getSource();
@@ -95,8 +113,8 @@ LogicalResult RowProgram::findColumns() {
     for (Value result : op.getResults())
       if (failed(visit(result)))
         return failure();
-  for (Value value : llvm::concat<Value>(
-           llvm::to_vector_of<Value>(inputs), outputs))
+  for (Value value :
+       llvm::concat<Value>(llvm::to_vector_of<Value>(inputs), outputs))
     if (cudaElementType(typeOf(value).getElementType()).empty())
       return emitError(value.getLoc(), "element type ")
              << typeOf(value).getElementType()
@@ -125,8 +143,7 @@ LogicalResult RowProgram::checkGeneric(linalg::GenericOp op) {
     Form form = getForm(input);
     if (form == Form::Table)
       return op.emitOpError("reads a table other than by tensor.extract");
-    if (!runsOverColumns(op) &&
-        (form == Form::Element || form == Form::Column))
+    if (!runsOverColumns(op) && (form == Form::Element || form == Form::Column))
       return op.emitOpError("reads one value a column where it runs once a "
                             "row");
     Value source = strip(input);
@@ -201,9 +218,8 @@ double RowProgram::getWordsPerColumn() const {
   auto count = [&](Value value, unsigned from) {
     unsigned last = from;
     for (linalg::GenericOp op : generics)
-      if (llvm::any_of(op.getDpsInputs(), [&](Value input) {
-            return strip(input) == value;
-          }))
+      if (llvm::any_of(op.getDpsInputs(),
+                       [&](Value input) { return strip(input) == value; }))
         last = std::max(last, getPass(op));
     double words = typeOf(value).getElementTypeBitWidth() / 32.0;
     bool isInput = isa<BlockArgument>(value);

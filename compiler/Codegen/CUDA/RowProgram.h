@@ -16,6 +16,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <string>
+
 namespace mlir::gpt2c {
 
 /// How a value varies over the (rows, columns) space.
@@ -32,7 +34,16 @@ struct Reduction {
   Operation *combiner = nullptr;
   Value value; // scalar of the generic's body, independent of the accumulator
   Value init;  // a constant
+
+  /// The struct of the preamble that combines: "Add", "Max" or "Min".
+  llvm::StringRef getCombinerName() const;
+  /// What leaves any value as it is under the combiner, in C.
+  std::string getNeutralElement() const;
 };
+
+inline Type elementTypeOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getElementType();
+}
 
 class RowProgram {
 public:

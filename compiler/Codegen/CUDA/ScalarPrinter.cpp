@@ -72,8 +72,7 @@ LogicalResult ScalarPrinter::print(Operation &op) {
 
 /// C's comparison, with NaN as `predicate` wants it.
 static std::string floatComparison(arith::CmpFPredicate predicate,
-                                   const std::string &a,
-                                   const std::string &b) {
+                                   const std::string &a, const std::string &b) {
   using P = arith::CmpFPredicate;
   switch (predicate) {
   case P::AlwaysFalse:
@@ -256,8 +255,7 @@ LogicalResult ScalarPrinter::printInteger(Operation &op) {
   else if (!order.empty() && name.ends_with("si"))
     declare(result, Twine(a) + order + b + " ? " + a + " : " + b);
   else if (!order.empty())
-    declare(result,
-            Twine(cast) + a + order + cast + b + " ? " + a + " : " + b);
+    declare(result, Twine(cast) + a + order + cast + b + " ? " + a + " : " + b);
   else
     return failure();
   return success();
@@ -284,8 +282,8 @@ LogicalResult ScalarPrinter::printConversion(Operation &op) {
                         (isBool ? StringRef("unsigned") : unsignedType(from)) +
                         ")" + a);
   } else if (isa<arith::FPToSIOp, arith::IndexCastOp, arith::TruncIOp>(op)) {
-    declare(result, to.isInteger(1) ? "(" + Twine(a) + " & 1) != 0"
-                                    : Twine(cast) + a);
+    declare(result,
+            to.isInteger(1) ? "(" + Twine(a) + " & 1) != 0" : Twine(cast) + a);
   } else if (isa<arith::ExtSIOp>(op)) {
     // A true i1 is -1.
     declare(result, Twine(cast) + (from.isInteger(1) ? "-(int)" : "") + a);

@@ -64,41 +64,54 @@ inline float toFloat(half value) {
   return number;
 }
 inline float toFloat(bf16 value) { return asFloat(value.bits << 16); }
-template <class T> T fromFloat(float value);
-template <> inline float fromFloat<float>(float value) { return value; }
-template <> inline half fromFloat<half>(float value) {
+template <class T>
+T fromFloat(float value);
+template <>
+inline float fromFloat<float>(float value) {
+  return value;
+}
+template <>
+inline half fromFloat<half>(float value) {
   _Float16 number = value;
   half result;
   std::memcpy(&result, &number, 2);
   return result;
 }
-template <> inline bf16 fromFloat<bf16>(float value) {
+template <>
+inline bf16 fromFloat<bf16>(float value) {
   unsigned bits = asUint(value);
   if (value != value)
     return {0x7fff};
   return {(unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
-template <class T> float roundTo(float value) {
+template <class T>
+float roundTo(float value) {
   return toFloat(fromFloat<T>(value));
 }
 
-template <class T> struct Scalar {
+template <class T>
+struct Scalar {
   using type = T;
   static T read(T value) { return value; }
   static T write(T value) { return value; }
 };
-template <class T> struct Scalar16 {
+template <class T>
+struct Scalar16 {
   using type = float;
   static float read(T value) { return toFloat(value); }
   static T write(float value) { return fromFloat<T>(value); }
 };
-template <> struct Scalar<half> : Scalar16<half> {};
-template <> struct Scalar<bf16> : Scalar16<bf16> {};
+template <>
+struct Scalar<half> : Scalar16<half> {};
+template <>
+struct Scalar<bf16> : Scalar16<bf16> {};
 
-template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16)
-    Pack {
+template <class T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
   T value[N];
-  typename Scalar<T>::type get(int k) const { return Scalar<T>::read(value[k]); }
+  typename Scalar<T>::type get(int k) const {
+    return Scalar<T>::read(value[k]);
+  }
   void set(const typename Scalar<T>::type *from) {
     for (int k = 0; k < N; ++k)
       value[k] = Scalar<T>::write(from[k]);
@@ -112,7 +125,10 @@ inline float minNan(float a, float b) {
   return a != a || b != b ? NAN : a < b || (a == b && std::signbit(a)) ? a : b;
 }
 struct Add {
-  template <class T> static T of(T a, T b) { return a + b; }
+  template <class T>
+  static T of(T a, T b) {
+    return a + b;
+  }
 };
 struct Max {
   static float of(float a, float b) { return maxNan(a, b); }
@@ -125,7 +141,8 @@ struct Min {
 
 // Every thread of the block takes part, as on the GPU every lane of the warp.
 inline double laneValues[1024];
-template <class Op, int L, class T> T reduceLanes(T value) {
+template <class Op, int L, class T>
+T reduceLanes(T value) {
   for (int step = L / 2; step; step /= 2) {
     laneValues[threadIdx.x] = value;
     __syncthreads();
@@ -135,7 +152,8 @@ template <class Op, int L, class T> T reduceLanes(T value) {
   }
   return value;
 }
-template <class Op, int L, class T> T reduceWarps(T value, T *shared) {
+template <class Op, int L, class T>
+T reduceWarps(T value, T *shared) {
   value = reduceLanes<Op, 32>(value);
   if (threadIdx.x % 32 == 0)
     shared[threadIdx.x / 32] = value;
@@ -147,11 +165,13 @@ template <class Op, int L, class T> T reduceWarps(T value, T *shared) {
   return value;
 }
 
-template <class T, int COUNT> void copyToShared(T *to, const T *from) {
+template <class T, int COUNT>
+void copyToShared(T *to, const T *from) {
   for (int i = threadIdx.x; i < COUNT; i += blockDim.x)
     to[i] = from[i];
 }
-template <class T, int N> Pack<T, N> loadStreaming(const T *from) {
+template <class T, int N>
+Pack<T, N> loadStreaming(const T *from) {
   return *reinterpret_cast<const Pack<T, N> *>(from);
 }
 inline uint4 *dynamicShared() {

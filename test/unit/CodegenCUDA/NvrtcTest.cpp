@@ -1,9 +1,9 @@
 //===- NvrtcTest.cpp - Cubins, PTX and messages of the driver -------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
+#include "compiler/Codegen/CUDA/Nvrtc.h"
 #include "compiler/Codegen/CUDA/CUDACodegen.h"
 #include "compiler/Codegen/CUDA/CudaText.h"
-#include "compiler/Codegen/CUDA/Nvrtc.h"
 #include "dialects/Plan/PlanOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -28,9 +28,9 @@ protected:
     if (std::string missing = missingNvrtc(); !missing.empty())
       GTEST_SKIP() << missing;
     DialectRegistry registry;
-    registry.insert<plan::PlanDialect, linalg::LinalgDialect,
-                    arith::ArithDialect, math::MathDialect,
-                    tensor::TensorDialect>();
+    registry
+        .insert<plan::PlanDialect, linalg::LinalgDialect, arith::ArithDialect,
+                math::MathDialect, tensor::TensorDialect>();
     context.appendDialectRegistry(registry);
   }
   FailureOr<CompiledCode> compile(const std::string &file,
@@ -56,7 +56,9 @@ TEST_F(NvrtcTest, EveryArchitectureGetsACubinAndTheLowestPtx) {
       bool isPtx = module.format == CodeFormat::Ptx;
       seen += module.arch + (isPtx ? ".ptx " : ".cubin ");
       EXPECT_THAT(module.bytes, HasSubstr(kernel.name));
-      EXPECT_EQ(module.bytes.substr(0, 4) == "\x7f" "ELF", !isPtx);
+      EXPECT_EQ(module.bytes.substr(0, 4) == "\x7f"
+                                             "ELF",
+                !isPtx);
       EXPECT_EQ(image.registers > 0, !isPtx);
     }
     EXPECT_EQ(seen, "sm_90.cubin sm_80.cubin sm_80.ptx ");

@@ -28,8 +28,10 @@ const char *const presets[] = {"tiny",        "distilgpt2", "gpt2",
                                "gpt2-medium", "gpt2-large", "gpt2-xl"};
 
 /// Kernel name -> bytes of local memory a thread that are accepted on every
-/// architecture.
-const std::map<std::string, unsigned> knownSpills = {};
+/// architecture. The one here is an address that fp32 code for sm_90 saves
+/// once, at 72 registers.
+const std::map<std::string, unsigned> knownSpills = {
+    {"embed_layer_norm_1280", 8}};
 
 /// Registers and shared memory that every supported GPU gives a block.
 constexpr unsigned registersOfBlock = 65536;
@@ -103,9 +105,8 @@ protected:
 TEST_F(PresetKernels, HalfPrecisionCompilesForEveryArchitecture) {
   for (const char *preset : presets)
     for (GraphMode mode : {GraphMode::Generate, GraphMode::Eval})
-      expectCompiles(
-          preset, mode, Precision::FP16,
-          {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"});
+      expectCompiles(preset, mode, Precision::FP16,
+                     {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"});
 }
 
 TEST_F(PresetKernels, OtherPrecisionsCompileForHopper) {

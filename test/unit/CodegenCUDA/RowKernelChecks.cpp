@@ -159,9 +159,9 @@ std::string checkCrossEntropy(KernelRunner &runner, const std::string &kernel,
     double sum = 0;
     for (int c = 0; c < vocab; ++c)
       sum += std::exp(double(logits.get(r * columns + c)));
-    double want = targets[r] < 0 ? 0
-                                 : std::log(sum) -
-                                       logits.get(r * columns + targets[r]);
+    double want = targets[r] < 0
+                      ? 0
+                      : std::log(sum) - logits.get(r * columns + targets[r]);
     findings.near("loss", r, losses.get(r), want, 1e-4);
   }
   return findings.text;
@@ -244,14 +244,13 @@ std::string checkSplit(KernelRunner &runner) {
   Findings findings;
   Matvec m(24, 3072, DType::F16, DType::F16);
   Buffer first(8 * m.n, DType::F32);
-  for (int rows : {1, 8}) {
+  for (int rows : {1, 3}) {
     Buffer y(rows * m.n, DType::F32);
     runner.run("residual", {&m.x, &m.weight, &m.bias, &m.residual, &y}, rows);
     for (size_t i = 0; i < y.size(); ++i)
-      findings.near("y of " + std::to_string(rows) + " rows", i, y.get(i),
-                    m.product(i, false) + m.bias.get(i % m.n) +
-                        m.residual.get(i),
-                    4e-3);
+      findings.near(
+          "y of " + std::to_string(rows) + " rows", i, y.get(i),
+          m.product(i, false) + m.bias.get(i % m.n) + m.residual.get(i), 4e-3);
     if (rows == 1)
       first = y;
     findings.equalBytes("row 0 of a batch and alone", y, first, m.n);
@@ -315,15 +314,14 @@ std::vector<RowKernelCheck> makeChecks() {
   activation("gelu_erf", 20, DType::BF16, geluErf);
   activation("exp_log", 3, DType::F32, expLog);
   activation("one_column", 1, DType::F32, geluTanh);
-  checks.push_back({"CrossEntropy_held", "cross_entropy.mlir",
-                    [](KernelRunner &runner) {
-                      return checkCrossEntropy(runner, "held", 384, 371);
-                    }});
-  checks.push_back({"CrossEntropy_streamed", "cross_entropy.mlir",
-                    [](KernelRunner &runner) {
-                      return checkCrossEntropy(runner, "streamed", 50304,
-                                               50257);
-                    }});
+  checks.push_back(
+      {"CrossEntropy_held", "cross_entropy.mlir", [](KernelRunner &runner) {
+         return checkCrossEntropy(runner, "held", 384, 371);
+       }});
+  checks.push_back(
+      {"CrossEntropy_streamed", "cross_entropy.mlir", [](KernelRunner &runner) {
+         return checkCrossEntropy(runner, "streamed", 50304, 50257);
+       }});
   checks.push_back({"Embed_vectors", "embed.mlir", [](KernelRunner &runner) {
                       return checkEmbed(runner, "vectors", 768, DType::F16);
                     }});
