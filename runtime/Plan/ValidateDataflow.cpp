@@ -83,7 +83,7 @@ private:
   }
 
   const fb::Plan &plan;
-  std::vector<bool> written; // by a view of it does not count
+  std::vector<bool> written;     // by a view of it does not count
   std::vector<Operand> operands; // of the current instruction
 };
 
