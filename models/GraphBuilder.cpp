@@ -48,7 +48,7 @@ private:
 
   Value embed(Value tokens, const Sequences &at);
   Value layerNorm(Value x, StringRef name);
-  Value linear(Value x, StringRef name);
+  Value linear(Value x, StringRef name, bool f32Result = false);
   Value attention(Value qkv, int64_t layer, const Sequences &at);
   Value layer(Value x, int64_t index, const Sequences &at);
   /// The layers; of one row, the last valid one, where there is a `count`.
@@ -129,12 +129,12 @@ Value ProgramBuilder::layerNorm(Value x, StringRef name) {
       .getY();
 }
 
-Value ProgramBuilder::linear(Value x, StringRef name) {
+Value ProgramBuilder::linear(Value x, StringRef name, bool f32Result) {
   Value weight = read((name + ".weight").str());
   Value bias = read((name + ".bias").str());
   return LinearOp::create(builder, locate(name),
                           matrix(rowsOf(x), rowsOf(weight)), x, weight, bias,
-                          /*f32_result=*/false);
+                          f32Result);
 }
 
 Value ProgramBuilder::attention(Value qkv, int64_t layer, const Sequences &at) {
@@ -178,13 +178,17 @@ Value ProgramBuilder::layer(Value x, int64_t index, const Sequences &at) {
     attended = lastRow(attended, at);
     x = lastRow(x, at);
   }
-  x = add("attn.add", linear(attended, named("attn.c_proj")));
+  // What a branch adds to the f32 residual stream is not rounded first: that
+  // rounding would cost more perplexity in bf16 than all others together.
+  x = add("attn.add",
+          linear(attended, named("attn.c_proj"), /*f32Result=*/true));
   Value hidden = linear(layerNorm(x, named("ln_2")), named("mlp.c_fc"));
   std::string_view kind = gpt2rt::activationName(config.activation);
   hidden = ActivationOp::create(
       builder, locate(named("mlp.act")), hidden.getType(),
       *symbolizeActivationKind(StringRef(kind.data(), kind.size())), hidden);
-  return add("mlp.add", linear(hidden, named("mlp.c_proj")));
+  return add("mlp.add", linear(hidden, named("mlp.c_proj"),
+                               /*f32Result=*/true));
 }
 
 Value ProgramBuilder::layers(Value x, const Sequences &at) {

@@ -28,6 +28,9 @@ LOGIT_TOLERANCE = 1e-4  # of the largest logit, fp32
 # How far a perplexity may be from fp32's on the CPU.
 PERPLEXITY = {"fp32": 0.002, "tf32": 0.01, "fp16": 0.02, "bf16": 0.3}
 BATCHES = (1, 4, 32)
+# Buckets have other kernels, whose sums differ in rounding: rows of two buckets
+# may part where the two best logits are closer than this.
+NEAR_TIE = {"fp32": 1e-3, "fp16": 0.05}
 TINY = ("base", "head_80", "head_128", "relu_two_heads", "erf_gelu_odd_mlp",
         "untied_head", "vocab_258", "inverse_layer_scale")
 
@@ -85,20 +88,33 @@ def generated(tools, plan, prompts):
     return [json.loads(line)["output_ids"] for line in lines]
 
 
-def check_batches(report, tools, batched, reference):
+def parts_at_near_tie(tools, evaluate, precision, prompt, ours, alone):
+    """Whether two continuations part where the best two logits are close."""
+    at = next(i for i, (a, b) in enumerate(zip(ours, alone)) if a != b)
+    logits = tools.logits(evaluate, MINI, prompt["ids"] + alone[:at])[-1]
+    second, best = sorted(logits)[-2:]
+    print(f"      parts at token {at}, best logits {best - second:.4f} apart")
+    return best - second < NEAR_TIE[precision]
+
+
+def check_batches(report, tools, evals, batched, reference):
     prompts = [p for p in reference["prompts"] if "\n" not in p["text"]]
     for precision, plan in batched.items():
         alone = [generated(tools, plan, [p])[0] for p in prompts]
         for batch in BATCHES[1:]:
-            many = [prompts[i % len(prompts)] for i in range(batch)]
-            out = generated(tools, plan, many)
-            same = sum(o == alone[i % len(prompts)] for i, o in enumerate(out))
-            report.check(len(out) == batch and same == batch,
-                         f"mini {precision}: {same} of {batch} rows of batch "
-                         f"{batch} equal their batch-1 run")
-            repeats = all(out[i] == out[i % len(prompts)] for i in range(batch))
-            report.check(repeats, f"mini {precision}: equal prompts in batch "
-                         f"{batch} give equal rows")
+            chosen = [i % len(prompts) for i in range(batch)]
+            out = generated(tools, plan, [prompts[i] for i in chosen])
+            report.check(len(out) == batch and all(
+                o == out[i] for o, i in zip(out, chosen)),
+                f"mini {precision}: equal prompts in batch {batch} give equal "
+                "rows")
+            other = {i for o, i in zip(out, chosen) if o != alone[i]}
+            ties = all(parts_at_near_tie(tools, evals[precision], precision,
+                                         prompts[i], out[i], alone[i])
+                       for i in other)
+            report.check(ties, f"mini {precision}: rows of batch {batch} equal "
+                         f"their batch-1 runs, {len(other)} of {len(prompts)} "
+                         "prompts up to a near tie")
         if precision == "fp32":
             right = sum(o == p["greedy64"] for o, p in zip(alone, prompts))
             report.check(right == len(prompts),
@@ -148,7 +164,7 @@ def main():
     if MINI.is_dir():
         evals, batched = mini_plans(tools)
         reference = json.loads((MINI / "reference.json").read_text())
-        check_batches(report, tools, batched, reference)
+        check_batches(report, tools, evals, batched, reference)
         check_perplexity(report, tools, evals, reference)
         check_memory(report, tools,
                      {f"mini {p} batch 32": plan for p, plan in batched.items()})

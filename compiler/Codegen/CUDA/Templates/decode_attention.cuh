@@ -225,6 +225,8 @@ DEVICE Part combineChunks(Part part, int chunk, int active, float *partials,
   if (!done)
     return part;
   awaitCluster();
+  if (thread >= HEAD_SIZE)
+    return part;
   return merge(active, [&](int c, int at) { return chunks[c][at]; });
 #else
   done = true;
