@@ -19,7 +19,7 @@ std::string archList(const Plan &plan) {
   for (const fb::CodeModule *module : *plan.root().modules()) {
     std::string name = module->arch()->str();
     if (module->format() == fb::CodeFormat::Ptx)
-      name = "PTX of " + name;
+      name.insert(0, "PTX of ");
     if (std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);
   }
