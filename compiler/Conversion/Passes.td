@@ -57,6 +57,22 @@ def SelectCudaKernelsPass : Pass<"select-cuda-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::plan::PlanDialect"];
 }
 
+def NarrowCudaBiasesPass : Pass<"narrow-cuda-biases", "::mlir::ModuleOp"> {
+  let summary = "Give CUDA matmuls their bias in the type of their result";
+  let description = [{
+    cuBLASLt adds a bias in the type of the result, while parameters that are
+    vectors are stored in f32. Such a bias becomes a parameter of its own, named
+    `<bias>.f16` or `<bias>.bf16`, which `init` loads from the same tensor of
+    the checkpoint. The f32 one stays where something else reads it (a matvec
+    kernel) and goes where nothing does.
+  }];
+  let statistics = [
+    Statistic<"numCopies", "copies", "Biases added in another type">,
+    Statistic<"numDropped", "dropped", "Biases that only matmuls read">
+  ];
+  let dependentDialects = ["::mlir::plan::PlanDialect"];
+}
+
 def AssignCpuWorkspacesPass
     : Pass<"assign-cpu-workspaces", "::mlir::plan::ProgramOp"> {
   let summary = "Give CPU instructions the scratch memory that they work in";

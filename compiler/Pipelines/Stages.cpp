@@ -60,6 +60,7 @@ void addSelection(OpPassManager &pm, const CompileOptions &options) {
     pm.addNestedPass<plan::ProgramOp>(createAssignCpuWorkspacesPass());
     return;
   }
+  pm.addPass(createNarrowCudaBiasesPass());
   SelectCudaKernelsPassOptions selection;
   selection.matmulWorkspace = llvm::any_of(options.archs, isHopperOrLater)
                                   ? largeMatmulWorkspace

@@ -67,7 +67,6 @@ private:
   DeviceArenas arenas;
   HostMirror mirror;
   std::unique_ptr<BlasLt> library;
-  NarrowBiases biases;
   std::vector<Program> programs;
   uint64_t reserve = 0;
 };
@@ -94,8 +93,7 @@ Status CudaExecutor::openLibrary() {
 }
 
 Status CudaExecutor::makeSteps() {
-  StepContext stepContext = {*context, plan,          arenas,
-                             *kernels, library.get(), biases};
+  StepContext stepContext = {*context, plan, arenas, *kernels, library.get()};
   for (const fb::Program *program : *plan.root().programs()) {
     Program &made = programs.emplace_back();
     for (const fb::Instruction *instruction : *program->instructions()) {
@@ -143,7 +141,6 @@ Status CudaExecutor::bind(const std::vector<Upload> &uploads) {
   GPT2_RETURN_IF_ERROR(uploadAll(*context, uploads));
   if (std::optional<uint32_t> init = plan.findProgram("init"))
     GPT2_RETURN_IF_ERROR(enqueueAll(*context, programs[*init].steps));
-  GPT2_RETURN_IF_ERROR(biases.refresh(*context, plan, arenas));
   return context->synchronize();
 }
 

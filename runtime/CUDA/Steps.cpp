@@ -176,14 +176,8 @@ Result<std::unique_ptr<Step>> makeMatmul(const StepContext &context,
     buffers.workspaceBytes = plan.buffer(workspace).bytes();
   }
   if (matmul.bias() >= 0) {
-    auto bias = static_cast<uint32_t>(matmul.bias());
-    shape.bias = shape.output;
-    buffers.bias = address(bias);
-    if (typeOf(plan.buffer(bias)) != shape.bias) {
-      GPT2_ASSIGN_OR_RETURN(
-          buffers.bias,
-          context.biases.get(context.context, plan, bias, shape.bias));
-    }
+    shape.bias = shape.output; // the validator has seen to it
+    buffers.bias = address(static_cast<uint32_t>(matmul.bias()));
   }
   GPT2_ASSIGN_OR_RETURN(std::unique_ptr<MatmulCall> call,
                         context.library->plan(shape, buffers));
@@ -195,41 +189,6 @@ Result<std::unique_ptr<Step>> makeMatmul(const StepContext &context,
 }
 
 } // namespace
-
-Result<CUdeviceptr> NarrowBiases::get(const Context &context, const Plan &plan,
-                                      uint32_t buffer, DType type) {
-  auto key = std::make_pair(buffer, type);
-  auto found = copies.find(key);
-  if (found == copies.end()) {
-    uint64_t elements =
-        plan.buffer(buffer).bytes() / sizeOf(typeOf(plan.buffer(buffer)));
-    GPT2_ASSIGN_OR_RETURN(
-        DeviceMemory memory,
-        DeviceMemory::allocate(context, elements * sizeOf(type)));
-    found = copies.emplace(key, std::move(memory)).first;
-  }
-  return found->second.address();
-}
-
-Status NarrowBiases::refresh(const Context &context, const Plan &plan,
-                             const DeviceArenas &arenas) {
-  const Driver &driver = context.driver();
-  for (const auto &[key, memory] : copies) {
-    const fb::Buffer &buffer = plan.buffer(key.first);
-    DType from = typeOf(buffer), to = key.second;
-    uint64_t elements = buffer.bytes() / sizeOf(from);
-    std::vector<std::byte> wide(buffer.bytes()), narrow(elements * sizeOf(to));
-    GPT2_CU(driver, cuMemcpyDtoHAsync, wide.data(), arenas.address(buffer),
-            wide.size(), context.stream());
-    GPT2_RETURN_IF_ERROR(context.synchronize());
-    GPT2_RETURN_IF_ERROR(
-        convertElements(from, wide.data(), to, narrow.data(), elements));
-    GPT2_CU(driver, cuMemcpyHtoDAsync, memory.address(), narrow.data(),
-            narrow.size(), context.stream());
-    GPT2_RETURN_IF_ERROR(context.synchronize());
-  }
-  return Status();
-}
 
 Result<std::unique_ptr<Step>>
 cuda::makeStep(const StepContext &context, const fb::Instruction &instruction) {

@@ -7,8 +7,6 @@
 #include "runtime/CUDA/DeviceArenas.h"
 #include "runtime/CUDA/Kernels.h"
 
-#include <map>
-
 namespace gpt2rt::cuda {
 
 /// One instruction: something that can be put on a stream, for a capture or
@@ -23,29 +21,12 @@ public:
   virtual bool isMatmul() const { return false; }
 };
 
-/// Biases in the output's 16-bit type, which is what cuBLASLt adds; the plan
-/// keeps vectors in fp32. Outside the arenas, a few hundred KiB a model,
-/// counted in the reserve.
-class NarrowBiases {
-public:
-  /// The address of a copy of `buffer` in `type`, made if there is none yet.
-  Result<CUdeviceptr> get(const Context &context, const Plan &plan,
-                          uint32_t buffer, DType type);
-  /// Fills every copy after weights were bound.
-  Status refresh(const Context &context, const Plan &plan,
-                 const DeviceArenas &arenas);
-
-private:
-  std::map<std::pair<uint32_t, DType>, DeviceMemory> copies;
-};
-
 struct StepContext {
   const Context &context;
   const Plan &plan;
   const DeviceArenas &arenas;
   const Kernels &kernels;
   const BlasLt *library; ///< Null where the plan has no matmul.
-  NarrowBiases &biases;
 };
 
 /// Resolves an instruction. LoadWeight has no step: bindWeights() does it.

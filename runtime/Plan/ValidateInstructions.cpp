@@ -110,6 +110,13 @@ Status check(const OperandCheck &operands, const fb::Matmul &op) {
   if (op.bias() < 0)
     return Status::okStatus();
   GPT2_RETURN_IF_ERROR(operands.isFloat("bias", op.bias()));
+  // cuBLASLt adds it in the result's type, oneDNN in fp32.
+  if (operands.plan.target() == fb::Target::CUDA &&
+      operands.type(op.bias()) != operands.type(op.d()))
+    return where.bad("bias", operands.describe(op.bias()), "its type is ",
+                     fb::EnumNameDType(operands.type(op.bias())), " and ",
+                     operands.describe(op.d()), " has ",
+                     fb::EnumNameDType(operands.type(op.d())));
   return operands.columns("n", op.n(), op.bias());
 }
 

@@ -234,6 +234,20 @@ TEST(PlanValidator, MatmulOperands) {
   CASE(prefill(plan, 1).op.AsMatmul()->workspace = 12345, "workspace is 12345");
 }
 
+TEST(PlanValidator, MatmulBiasTypes) {
+  auto narrowBias = [](fb::PlanT &plan) {
+    buffer(plan, "qkv_b").dtype = fb::DType::BF16;
+    buffer(plan, "qkv_b").bytes /= 2;
+  };
+  EXPECT_EQ(messageAfter(narrowBias), "");
+  EXPECT_THAT(messageAfter([&](fb::PlanT &plan) {
+                makeCuda(plan);
+                narrowBias(plan);
+              }),
+              HasSubstr("matmul.bias is buffer 'qkv_b', but its type is BF16 "
+                        "and buffer 'qkv' has F32"));
+}
+
 TEST(PlanValidator, AttentionOperands) {
   CASE(prefill(plan, 3).op.AsAttention()->heads = 2, "3 * heads * head_size");
   CASE(prefill(plan, 3).op.AsAttention()->heads = 0, "none may be 0");
