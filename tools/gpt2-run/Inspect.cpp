@@ -52,24 +52,32 @@ void printPrograms(const fb::Plan &root) {
                 program->instructions()->size(), kindsText(*program).c_str());
 }
 
+void printImage(const fb::Plan &root, const fb::Kernel &kernel,
+                const fb::KernelImage &image) {
+  const fb::CodeModule &module = *root.modules()->Get(image.module_());
+  const char *arch = module.arch()->c_str();
+  // The driver assembles PTX: only then are there registers to count.
+  if (module.format() == fb::CodeFormat::Ptx) {
+    std::printf(", PTX %s", arch);
+    return;
+  }
+  std::printf(", %s", arch);
+  if (root.target() == fb::Target::CPU)
+    return;
+  std::printf(": %u registers, %u bytes shared", image.registers(),
+              image.static_shared_bytes() + kernel.dynamic_shared_bytes());
+  if (image.spill_bytes())
+    std::printf(", %u bytes spilled", image.spill_bytes());
+}
+
 void printKernels(const fb::Plan &root) {
   std::printf("\nkernels\n");
   for (const fb::Kernel *kernel : *root.kernels()) {
     std::printf("  %-40s %s", kernel->name()->c_str(), kernel->kind()->c_str());
     if (kernel->block_threads())
       std::printf(", %u threads", kernel->block_threads());
-    for (const fb::KernelImage *image : *kernel->images()) {
-      const char *arch = root.modules()->Get(image->module_())->arch()->c_str();
-      if (root.target() == fb::Target::CPU) {
-        std::printf(", %s", arch);
-        continue;
-      }
-      std::printf(
-          ", %s: %u registers, %u bytes shared", arch, image->registers(),
-          image->static_shared_bytes() + kernel->dynamic_shared_bytes());
-      if (image->spill_bytes())
-        std::printf(", %u bytes spilled", image->spill_bytes());
-    }
+    for (const fb::KernelImage *image : *kernel->images())
+      printImage(root, *kernel, *image);
     std::printf("\n");
   }
 }

@@ -74,16 +74,25 @@ Json programsJson(const Plan &plan) {
   return programs;
 }
 
+Json imageJson(const fb::Plan &root, const fb::KernelImage &image) {
+  const fb::CodeModule &module = *root.modules()->Get(image.module_());
+  Json json = {{"arch", module.arch()->str()},
+               {"format", fb::EnumNameCodeFormat(module.format())}};
+  // The driver assembles PTX: only then are there registers to count.
+  if (module.format() != fb::CodeFormat::Ptx) {
+    json["registers"] = image.registers();
+    json["static_shared_bytes"] = image.static_shared_bytes();
+    json["spill_bytes"] = image.spill_bytes();
+  }
+  return json;
+}
+
 Json kernelsJson(const fb::Plan &root) {
   Json kernels = Json::array();
   for (const fb::Kernel *kernel : *root.kernels()) {
     Json images = Json::array();
     for (const fb::KernelImage *image : *kernel->images())
-      images.push_back(
-          {{"arch", root.modules()->Get(image->module_())->arch()->str()},
-           {"registers", image->registers()},
-           {"static_shared_bytes", image->static_shared_bytes()},
-           {"spill_bytes", image->spill_bytes()}});
+      images.push_back(imageJson(root, *image));
     kernels.push_back({{"name", kernel->name()->str()},
                        {"kind", kernel->kind()->str()},
                        {"block_threads", kernel->block_threads()},
