@@ -21,10 +21,9 @@ StringRef gpt2c::matvecSource() { return source; }
 /// Loads of a lane that are in flight for one weight row: enough to cover the
 /// latency, few enough registers for several blocks a multiprocessor.
 static constexpr int64_t stepsPerRow = 4;
-static constexpr int64_t stepsPerWarp = 12;
-/// Blocks below which a warp takes one weight row only: four for each of the
-/// 132 multiprocessors of an H100 or H200. Smaller chips have more waves.
-static constexpr int64_t balancedBlocks = 528;
+static constexpr int64_t stepsPerWarp = 6;
+/// Of an H100 or H200. Chips with fewer have more waves, or more tiles a block.
+static constexpr int64_t multiprocessors = 132;
 
 MatvecShape::MatvecShape(RankedTensorType weight)
     : n(weight.getDimSize(0)), k(weight.getDimSize(1)), split(1),
@@ -33,21 +32,34 @@ MatvecShape::MatvecShape(RankedTensorType weight)
   vector = vectorWidth(k, 16 / bytes);
   while (split < warps && steps() > stepsPerRow)
     split *= 2;
-  while (rowsPerWarp < 4 && 2 * rowsPerWarp * steps() <= stepsPerWarp &&
-         blocks() >= 2 * balancedBlocks)
+  // A row that takes the whole block pays a barrier a tile.
+  int64_t most = split == warps ? 2 * stepsPerRow : stepsPerWarp;
+  while (2 * rowsPerWarp * steps() <= most && tiles() >= 8 * multiprocessors)
     rowsPerWarp *= 2;
+  // A matrix that barely misses one wave makes it with larger tiles.
+  if (loops() && split > 1 && 2 * steps() <= 8) {
+    split /= 2;
+    if (loops())
+      split *= 2;
+  }
 }
 
 unsigned MatvecShape::residentBlocks() const {
-  return rowsPerWarp * steps() >= 8 ? 2 : 3;
+  // One that loops holds two tiles' weights.
+  bool many = tiles() > 3 * multiprocessors;
+  return rowsPerWarp * steps() * (many ? 2 : 1) >= 7 ? 2 : 3;
 }
 
 int64_t MatvecShape::steps() const {
   return llvm::divideCeil(k / vector, 32 * split);
 }
 
-int64_t MatvecShape::blocks() const {
+int64_t MatvecShape::tiles() const {
   return llvm::divideCeil(n, warps / split * rowsPerWarp);
+}
+
+int64_t MatvecShape::blocks() const {
+  return std::min<int64_t>(tiles(), residentBlocks() * multiprocessors);
 }
 
 /// The prologue yields its input: x is read from memory where it is used.
@@ -184,15 +196,47 @@ static LogicalResult check(plan::KernelOp kernel, const MatvecParts &parts) {
   return success();
 }
 
-/// The epilogue over this thread's item; what does not depend on x is loaded
-/// by `loads`, ahead of the wait.
-static void emitItem(const MatvecShape &shape, llvm::raw_ostream &os) {
+/// Names this thread's item of a tile.
+static void emitItem(const MatvecShape &shape, StringRef tile,
+                     llvm::raw_ostream &os) {
   os << "const int itemRow = matvec.itemRow();\n"
-     << "const int itemColumn = matvec.itemColumn();\n"
+     << formatv("const int itemColumn = matvec.itemColumn({0});\n", tile)
      << formatv("const bool active = itemRow < rows && itemColumn < {0};\n",
                 shape.n)
      << "const int row = min(itemRow, rows - 1);\n"
      << formatv("const int c = min(itemColumn, {0});\n", shape.n - 1);
+}
+
+/// The accumulator of this thread's item, and the epilogue over it.
+static LogicalResult emitEpilogue(RowEmitter &emitter, StringRef turn,
+                                  llvm::raw_ostream &os) {
+  emitter.emitRowLoads();
+  os << "Pack<float, 1> accumulator;\n"
+     << formatv("accumulator.value[0] = matvec.multiply(x, rows, {0});\n",
+                turn);
+  return emitter.emitFlatCompute();
+}
+
+/// x where multiply() reads it: the input itself, or the prologue's result in
+/// shared memory. The kernel waits for its predecessor here.
+static LogicalResult emitX(plan::KernelOp kernel, MatvecParts &parts,
+                           llvm::raw_ostream &os) {
+  Value value = RowProgram::strip(parts.prologue.getOutputs()[0]);
+  StringRef type =
+      cudaElementType(cast<RankedTensorType>(value.getType()).getElementType());
+  if (isIdentity(kernel.getBody().front())) {
+    unsigned number = llvm::find(parts.prologue.getInputs(), value) -
+                      parts.prologue.getInputs().begin();
+    os << formatv("const {0} *x = {1};\nwaitForPrevious();\n", type,
+                  parts.prologueInputs[number]);
+    return success();
+  }
+  emitSharedMemory(parts.prologue, type, parts.prologueInputs, os);
+  os << "__syncthreads();\nwaitForPrevious();\n{\n";
+  if (failed(emitPrologue(parts.prologue, parts.prologueInputs, os)))
+    return failure();
+  os << "}\n";
+  return success();
 }
 
 LogicalResult gpt2c::emitMatvecKernel(plan::KernelOp kernel,
@@ -216,36 +260,40 @@ LogicalResult gpt2c::emitMatvecKernel(plan::KernelOp kernel,
       "extern \"C\" __global__ void __launch_bounds__({0}, {1})\n{2}(",
       shape.warps * 32, shape.residentBlocks(), kernel.getSymName());
   std::string matrix = emitParameters(parts, weight, os);
-  os << "launchDependents();\n"
-     << formatv("Matvec<{0}, {1}, {2}, {3}, {4}, {5}, {6}> matvec;\n",
+  os << formatv("using Tile = Matvec<{0}, {1}, {2}, {3}, {4}, {5}, {6}>;\n",
                 cudaElementType(weight.getElementType()), xType, shape.n,
                 shape.k, shape.vector, shape.split, shape.rowsPerWarp)
-     << formatv("matvec.load({0});\n", matrix);
-  emitItem(shape, os);
+     << "launchDependents();\nTile matvec;\n"
+     << formatv("matvec.load({0}, blockIdx.x);\n", matrix);
   RowLayout flat;
   flat.vectors = shape.n;
   RowEmitter emitter(parts.epilogue, flat, parts.epilogueInputs, parts.outputs,
                      os);
   std::string accumulator = "accumulator";
   emitter.bindInput(0, accumulator);
-  emitter.emitColumnLoads();
-  if (isIdentity(kernel.getBody().front())) {
-    unsigned number = llvm::find(prologue->getInputs(), xValue) -
-                      prologue->getInputs().begin();
-    os << formatv("const {0} *x = {1};\nwaitForPrevious();\n", xType,
-                  parts.prologueInputs[number]);
-  } else {
-    emitSharedMemory(parts.prologue, xType, parts.prologueInputs, os);
-    os << "__syncthreads();\nwaitForPrevious();\n{\n";
-    if (failed(emitPrologue(parts.prologue, parts.prologueInputs, os)))
+  if (!shape.loops()) {
+    // What does not depend on the predecessor is loaded ahead of the wait.
+    emitItem(shape, "blockIdx.x", os);
+    emitter.emitColumnLoads();
+    if (failed(emitX(kernel, parts, os)) ||
+        failed(emitEpilogue(emitter, "0", os)))
       return failure();
     os << "}\n";
+    return success();
   }
-  emitter.emitRowLoads();
-  os << formatv("Pack<float, 1> {0};\n", accumulator)
-     << formatv("{0}.value[0] = matvec.multiply(x, rows);\n", accumulator);
-  if (failed(emitter.emitFlatCompute()))
+  if (failed(emitX(kernel, parts, os)))
     return failure();
-  os << "}\n";
+  os << "int turn = 0;\n"
+     << formatv("for (int tile = blockIdx.x; tile < {0}; tile += gridDim.x) "
+                "{{\n",
+                shape.tiles())
+     << "Tile next;\n"
+     << formatv("if (tile + gridDim.x < {0})\n", shape.tiles())
+     << formatv("next.load({0}, tile + gridDim.x);\n", matrix);
+  emitItem(shape, "tile", os);
+  emitter.emitColumnLoads();
+  if (failed(emitEpilogue(emitter, "turn", os)))
+    return failure();
+  os << "matvec = next;\nturn ^= 1;\n}\n}\n";
   return success();
 }

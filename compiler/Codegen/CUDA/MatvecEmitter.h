@@ -22,10 +22,12 @@ struct MatvecShape {
   MatvecShape(RankedTensorType weight);
 
   int64_t n, k;
-  unsigned vector;      // columns of one access, 16 bytes at the most
-  unsigned split;       // warps that share a weight row
-  unsigned rowsPerWarp; // weight rows of a warp
-  int64_t blocks() const;
+  unsigned vector;        // columns of one access, 16 bytes at the most
+  unsigned split;         // warps that share a weight row
+  unsigned rowsPerWarp;   // weight rows of a warp
+  int64_t tiles() const;  // pieces of the weight rows that a block takes
+  int64_t blocks() const; // as many as tiles, or as fit the chip at once
+  bool loops() const { return tiles() > blocks(); }
   int64_t steps() const; // loads of a lane for one weight row
   /// Blocks that a multiprocessor should hold, so that one computes while the
   /// weights of others arrive; it bounds the registers of a thread.

@@ -6,8 +6,8 @@
 // CHECK-LABEL: matvec @norm_linear
 // CHECK: __launch_bounds__(256, 3)
 // CHECK: norm_linear(const float *p0, const float *p1, const float *p2, const half *p3, float *q0, int rows) {
-// CHECK: Matvec<half, half, 24, 768, 8, 1, 1> matvec;
-// CHECK: matvec.load(p3);
+// CHECK: using Tile = Matvec<half, half, 24, 768, 8, 1, 1>;
+// CHECK: matvec.load(p3, blockIdx.x);
 // CHECK: half *x = (half *)dynamicShared();
 // CHECK: float *shared_p1 = (float *)(dynamicShared() + 768);
 // CHECK: copyToShared<float, 768>(shared_p1, p1);
@@ -20,24 +20,35 @@
 // CHECK: float s{{[0-9]+}} = [[SUM]][row][0];
 // CHECK: ((Pack<half, 8> *)x)[(long long)row * 96 + c]
 // CHECK: __syncthreads();
-// CHECK: accumulator.value[0] = matvec.multiply(x, rows);
+// CHECK: accumulator.value[0] = matvec.multiply(x, rows, 0);
 
 // x is read where it lies; four warps share a row of 3072 weights. The bias
 // is loaded before the wait, the residual after it.
+// CHECK-LABEL: matvec @many
+// CHECK: using Tile = Matvec<half, half, 420, 10240, 8, 8, 1>;
+// CHECK: matvec.load(p1, blockIdx.x);
+// CHECK: waitForPrevious();
+// CHECK: for (int tile = blockIdx.x; tile < 420; tile += gridDim.x) {
+// CHECK: if (tile + gridDim.x < 420)
+// CHECK: next.load(p1, tile + gridDim.x);
+// CHECK: matvec.itemColumn(tile);
+// CHECK: matvec.multiply(x, rows, turn);
+// CHECK: matvec = next;
+
 // CHECK-LABEL: matvec @residual
-// CHECK: Matvec<half, half, 24, 3072, 8, 4, 1> matvec;
+// CHECK: using Tile = Matvec<half, half, 24, 3072, 8, 4, 1>;
 // CHECK: ((const Pack<float, 1> *)p2)[c];
 // CHECK: const half *x = p0;
 // CHECK: waitForPrevious();
 // CHECK: ((const Pack<float, 1> *)p3)[(long long)row * 24 + c];
-// CHECK: matvec.multiply(x, rows);
+// CHECK: matvec.multiply(x, rows, 0);
 // CHECK: roundTo<half>(
 
 // CHECK-LABEL: matvec @gelu
-// CHECK: Matvec<float, float, 64, 64, 4, 1, 1> matvec;
+// CHECK: using Tile = Matvec<float, float, 64, 64, 4, 1, 1>;
 
 // CHECK-LABEL: matvec @odd
-// CHECK: Matvec<bf16, bf16, 41, 37, 1, 1, 1> matvec;
+// CHECK: using Tile = Matvec<bf16, bf16, 41, 37, 1, 1, 1>;
 
 #element = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0, 0)>
@@ -94,6 +105,22 @@ plan.kernel @norm_linear "matvec" config {weight = tensor<24x768xf16>} body {
 } epilogue {
 ^bb0(%rows: index, %acc: tensor<?x24xf32>):
   plan.yield %acc : tensor<?x24xf32>
+}
+
+// More tiles than blocks: a block takes several.
+plan.kernel @many "matvec" config {weight = tensor<420x10240xf16>} body {
+^bb0(%rows: index, %x: tensor<?x10240xf16>):
+  plan.yield %x : tensor<?x10240xf16>
+} epilogue {
+^bb0(%rows: index, %acc: tensor<?x420xf32>, %bias: tensor<1x420xf32>):
+  %e = tensor.empty(%rows) : tensor<?x420xf32>
+  %y = linalg.generic {indexing_maps = [#element, #column, #element], iterator_types = ["parallel", "parallel"]}
+    ins(%acc, %bias : tensor<?x420xf32>, tensor<1x420xf32>) outs(%e : tensor<?x420xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<?x420xf32>
+  plan.yield %y : tensor<?x420xf32>
 }
 
 plan.kernel @residual "matvec" config {weight = tensor<24x3072xf16>} body {

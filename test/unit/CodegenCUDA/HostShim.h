@@ -24,7 +24,7 @@
 struct Index {
   unsigned x = 0;
 };
-inline thread_local Index threadIdx, blockIdx, blockDim;
+inline thread_local Index threadIdx, blockIdx, blockDim, gridDim;
 inline std::barrier<> *blockBarrier;
 struct uint4 {
   unsigned x, y, z, w;
@@ -198,6 +198,7 @@ void hostLaunch(void (*kernel)(Args...), unsigned grid, unsigned block,
         threadIdx.x = t;
         blockIdx.x = b;
         blockDim.x = block;
+        gridDim.x = grid;
         callKernel(kernel, args, std::index_sequence_for<Args...>());
       });
     for (std::thread &thread : threads)

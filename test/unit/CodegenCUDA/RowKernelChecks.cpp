@@ -263,6 +263,17 @@ std::string checkSplit(KernelRunner &runner) {
   return findings.text;
 }
 
+std::string checkMany(KernelRunner &runner) {
+  Findings findings;
+  Matvec m(420, 10240, DType::F16, DType::F16);
+  Buffer y(2 * m.n, DType::F32);
+  runner.run("many", {&m.x, &m.weight, &m.bias, &y}, 2);
+  for (size_t i = 0; i < y.size(); ++i)
+    findings.near("y", i, y.get(i), m.product(i, false) + m.bias.get(i % m.n),
+                  2e-3);
+  return findings.text;
+}
+
 std::string checkOdd(KernelRunner &runner) {
   Findings findings;
   Matvec m(41, 37, DType::F32, DType::BF16);
@@ -330,6 +341,7 @@ std::vector<RowKernelCheck> makeChecks() {
                     }});
   checks.push_back({"Matvec_normalises", "matvec.mlir", checkNormalised});
   checks.push_back({"Matvec_splits_rows", "matvec.mlir", checkSplit});
+  checks.push_back({"Matvec_loops", "matvec.mlir", checkMany});
   checks.push_back({"Matvec_odd", "matvec.mlir", checkOdd});
   checks.push_back({"Matvec_gelu", "matvec.mlir", checkGelu});
   return checks;

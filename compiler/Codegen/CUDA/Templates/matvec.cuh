@@ -8,6 +8,10 @@
 // order that depends on K alone: chains of VECTOR columns, then the lane's
 // vectors, then lanes, then warps. So a row of x gives the same bits whatever
 // the other rows and their number are.
+//
+// A tile is what a block computes at a time: ROWS_PER_BLOCK weight rows. Where
+// there are more tiles than blocks that fit the chip, a block takes several and
+// reads the next tile's weights while it multiplies this one's.
 
 // W is [N, K] of type TW, x [rows, K] of type TX, rows <= MAX_ROWS.
 template <class TW, class TX, int N, int K, int VECTOR, int SPLIT,
@@ -32,12 +36,12 @@ struct Matvec {
   // Vector number of step i; past VECTORS there is none.
   DEVICE int vectorOf(int i) const { return i * STRIDE + part * 32 + lane; }
 
-  DEVICE void load(const TW *matrix) {
+  DEVICE void load(const TW *matrix, int tile) {
     warp = threadIdx.x / 32;
     lane = threadIdx.x % 32;
     part = warp % SPLIT;
     group = warp / SPLIT;
-    int first = blockIdx.x * ROWS_PER_BLOCK + group * ROWS_PER_WARP;
+    int first = tile * ROWS_PER_BLOCK + group * ROWS_PER_WARP;
 #pragma unroll
     for (int j = 0; j < ROWS_PER_WARP; ++j) {
       const TW *row = matrix + (long long)min(first + j, N - 1) * K;
@@ -56,8 +60,8 @@ struct Matvec {
       SPLIT == 1 ? ROWS_PER_WARP : ROWS_PER_BLOCK;
   DEVICE int item() const { return SPLIT == 1 ? lane : threadIdx.x; }
   DEVICE int itemRow() const { return item() / ITEMS_PER_ROW; }
-  DEVICE int itemColumn() const {
-    int first = blockIdx.x * ROWS_PER_BLOCK;
+  DEVICE int itemColumn(int tile) const {
+    int first = tile * ROWS_PER_BLOCK;
     return first + (SPLIT == 1 ? warp * ROWS_PER_WARP : 0) +
            item() % ITEMS_PER_ROW;
   }
@@ -95,9 +99,13 @@ struct Matvec {
     }
   }
 
-  // The accumulator of this thread's item. Every thread must call it.
-  DEVICE float multiply(const TX *x, int rows) const {
-    __shared__ float partial[SPLIT][SPLIT == 1 ? 1 : MAX_ROWS * ROWS_PER_BLOCK];
+  // The accumulator of this thread's item. Every thread must call it, with 0
+  // and 1 in `turn` by turns: a tile's partial sums are read while the next
+  // tile's are written.
+  DEVICE float multiply(const TX *x, int rows, int turn) const {
+    __shared__ float
+        partials[2][SPLIT][SPLIT == 1 ? 1 : MAX_ROWS * ROWS_PER_BLOCK];
+    auto &partial = partials[turn];
     float mine = 0.0f;
     Values next;
     if constexpr (AHEAD)
