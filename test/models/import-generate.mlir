@@ -38,12 +38,12 @@ module {}
 // CHECK-NEXT: %[[QKV:.*]] = gpt2.linear %[[Y]], %h.0.attn.c_attn.weight, %h.0.attn.c_attn.bias
 // CHECK-NEXT: %[[K:.*]], %[[V:.*]] = gpt2.cache_append %[[QKV]] into %h.0.k, %h.0.v at %start count %count slot %slot batch 1
 // CHECK-NEXT: %[[A:.*]] = gpt2.attention %[[QKV]] cache %[[K]], %[[V]] at %start slot %slot batch 1 heads 2 scale 0.176776692
-// CHECK-NEXT: %[[P:.*]] = gpt2.linear %[[A]], %h.0.attn.c_proj.weight, %h.0.attn.c_proj.bias
+// CHECK-NEXT: %[[P:.*]] = gpt2.linear %[[A]], %h.0.attn.c_proj.weight, %h.0.attn.c_proj.bias {f32_result}
 // CHECK-NEXT: %[[X1:.*]] = gpt2.add %[[X]], %[[P]]
 // CHECK-NEXT: %[[Y1:.*]], %{{.*}}, %{{.*}} = gpt2.layer_norm %[[X1]], %h.0.ln_2.weight, %h.0.ln_2.bias
 // CHECK-NEXT: %[[H:.*]] = gpt2.linear %[[Y1]], %h.0.mlp.c_fc.weight, %h.0.mlp.c_fc.bias
 // CHECK-NEXT: %[[G:.*]] = gpt2.activation gelu_tanh %[[H]]
-// CHECK-NEXT: %[[M:.*]] = gpt2.linear %[[G]], %h.0.mlp.c_proj.weight, %h.0.mlp.c_proj.bias
+// CHECK-NEXT: %[[M:.*]] = gpt2.linear %[[G]], %h.0.mlp.c_proj.weight, %h.0.mlp.c_proj.bias {f32_result}
 // CHECK-NEXT: %[[X2:.*]] = gpt2.add %[[X1]], %[[M]]
 // CHECK-NEXT: gpt2.layer_norm %[[X2]], %h.1.ln_1.weight
 // Behind the last attention one row is left.
