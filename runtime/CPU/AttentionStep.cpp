@@ -47,7 +47,7 @@ public:
       slots = static_cast<int64_t>(shape[0]);
       maxKeys = static_cast<int64_t>(shape[2]);
     }
-    threads = context.threads;
+    teamThreads = threads = context.threads;
   }
 
   Status prepare() {
@@ -96,11 +96,17 @@ private:
   }
 
   void runDecode() {
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t task = 0; task < batch * heads; ++task) {
+    // One piece for each thread that has scores of its own.
+#pragma omp parallel for num_threads(teamThreads) schedule(static)
+    for (int piece = 0; piece < threads; ++piece)
+      decodePiece(piece);
+  }
+
+  void decodePiece(int piece) {
+    auto *scores = reinterpret_cast<float *>(workspace + piece * scoreBytes);
+    int64_t tasks = batch * heads, end = tasks * (piece + 1) / threads;
+    for (int64_t task = tasks * piece / threads; task < end; ++task) {
       int64_t b = task / heads, h = task % heads;
-      auto *scores = reinterpret_cast<float *>(
-          workspace + omp_get_thread_num() * scoreBytes);
       simd.decodeAttention({qkvRow(b, 0, h), headTensor(1, b, h).data,
                             headTensor(2, b, h).data, outRow(b, h), scores,
                             startOf(b) + 1, headSize, scale, type});
@@ -169,7 +175,8 @@ private:
   const SimdKernels &simd;
   OneDnnPool &matmuls;
   int64_t slots = 0, maxKeys = 0, scoreBytes = 0, scratchBytes = 0;
-  int threads = 1;
+  int teamThreads = 1;
+  int threads = 1; // those that the workspace has scratch for
 };
 
 } // namespace

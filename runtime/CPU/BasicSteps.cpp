@@ -32,7 +32,7 @@ public:
       function(buffers.data(), 0, live);
       return Status();
     }
-#pragma omp parallel for num_threads(static_cast <int>(pieces)) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < pieces; ++i)
       function(buffers.data(), live * i / pieces, live * (i + 1) / pieces);
     return Status();
@@ -56,7 +56,8 @@ public:
         counts(context.address<int32_t>(op.count())),
         slot(context.address<int32_t>(op.slot())), batch(op.batch()),
         tokens(op.tokens()), heads(op.heads()),
-        rowBytes(op.head_size() * sizeOf(context.dtype(op.qkv()))) {
+        rowBytes(op.head_size() * sizeOf(context.dtype(op.qkv()))),
+        threads(context.threads) {
     const auto &shape = *context.plan.buffer(op.k_cache()).shape();
     slots = static_cast<int64_t>(shape[0]);
     positions = static_cast<int64_t>(shape[2]);
@@ -64,10 +65,15 @@ public:
 
   Status run(int64_t) override {
     int64_t valid = counts ? std::clamp<int64_t>(*counts, 0, tokens) : tokens;
-#pragma omp parallel for collapse(2) if (valid > 8) schedule(static)
-    for (int64_t b = 0; b < batch; ++b)
-      for (int64_t h = 0; h < heads; ++h)
-        append(b, h, valid);
+    int64_t tasks = batch * heads;
+    if (valid <= 8) {
+      for (int64_t task = 0; task < tasks; ++task)
+        append(task / heads, task % heads, valid);
+      return Status();
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t task = 0; task < tasks; ++task)
+      append(task / heads, task % heads, valid);
     return Status();
   }
 
@@ -101,6 +107,7 @@ private:
   std::byte *caches[2];
   const int32_t *starts, *counts, *slot;
   int64_t batch, tokens, heads, rowBytes, slots = 0, positions = 0;
+  int threads;
 };
 
 class SampleStep : public Step {
@@ -113,7 +120,8 @@ public:
         starts(context.address<int32_t>(op.starts())),
         count(context.address<int32_t>(op.count())),
         slot(context.address<int32_t>(op.slot())), batch(op.batch()),
-        vocab(op.vocab()), limit(op.positions_limit()) {
+        vocab(op.vocab()), limit(op.positions_limit()),
+        threads(context.threads) {
     const auto &shape = *context.plan.buffer(op.logits()).shape();
     stride = static_cast<int64_t>(shape[shape.size() - 1]);
     slots =
@@ -121,7 +129,11 @@ public:
   }
 
   Status run(int64_t) override {
-#pragma omp parallel for if (batch > 1) schedule(static)
+    if (batch == 1) {
+      sample(0);
+      return Status();
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t b = 0; b < batch; ++b)
       sample(b);
     return Status();
@@ -143,6 +155,7 @@ private:
   int32_t *tokens, *positions;
   const int32_t *starts, *count, *slot;
   int64_t batch, vocab, limit, stride = 0, slots = 0;
+  int threads;
 };
 
 class CopyStep : public Step {

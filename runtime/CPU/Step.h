@@ -19,6 +19,8 @@ struct StepContext {
   const KernelLibrary &kernels;
   const SimdKernels &simd;
   OneDnnPool &matmuls;
+  /// Every parallel region of a decode step has this many threads, also where
+  /// fewer have work: libgomp allocates when the size of a team changes.
   int threads;
 
   template <typename T = std::byte>
