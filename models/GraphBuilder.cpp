@@ -157,12 +157,15 @@ Value ProgramBuilder::attention(Value qkv, int64_t layer, const Sequences &at) {
     v = append.getVResult();
     caches.append({{kName, k}, {vName, v}});
   }
-  return AttentionOp::create(
-      builder, locate(layerName(layer, "attn")),
-      matrix(rowsOf(qkv), config.width), qkv, k, v, at.starts, at.slot,
-      builder.getI64IntegerAttr(at.batch),
-      builder.getI64IntegerAttr(config.heads),
-      builder.getF32FloatAttr(static_cast<float>(scale)));
+  return AttentionOp::create(builder, locate(layerName(layer, "attn")),
+                             matrix(rowsOf(qkv), config.width), /*lse=*/Type(),
+                             qkv, k, v, at.starts, at.slot, /*rng=*/Value(),
+                             builder.getI64IntegerAttr(at.batch),
+                             builder.getI64IntegerAttr(config.heads),
+                             builder.getF32FloatAttr(static_cast<float>(scale)),
+                             /*dropout=*/FloatAttr(),
+                             /*dropout_id=*/IntegerAttr())
+      .getResult();
 }
 
 Value ProgramBuilder::layer(Value x, int64_t index, const Sequences &at) {

@@ -18,15 +18,7 @@ namespace {
 constexpr llvm::StringLiteral initName = "init";
 
 plan::GlobalKind kindOf(gpt2::GlobalKind kind) {
-  switch (kind) {
-  case gpt2::GlobalKind::Parameter:
-    return plan::GlobalKind::Parameter;
-  case gpt2::GlobalKind::Cache:
-    return plan::GlobalKind::Cache;
-  case gpt2::GlobalKind::State:
-    return plan::GlobalKind::State;
-  }
-  llvm_unreachable("unknown global kind");
+  return *plan::symbolizeGlobalKind(gpt2::stringifyGlobalKind(kind));
 }
 
 /// Appends the instruction that fills one parameter.

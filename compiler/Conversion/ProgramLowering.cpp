@@ -17,15 +17,7 @@ MemRefType mlir::gpt2c::bufferTypeOf(Type tensor) {
 }
 
 static plan::Role roleOf(gpt2::ProgramRole role) {
-  switch (role) {
-  case gpt2::ProgramRole::Prefill:
-    return plan::Role::Prefill;
-  case gpt2::ProgramRole::Decode:
-    return plan::Role::Decode;
-  case gpt2::ProgramRole::Eval:
-    return plan::Role::Eval;
-  }
-  llvm_unreachable("unknown program role");
+  return *plan::symbolizeRole(gpt2::stringifyProgramRole(role));
 }
 
 /// The global that a buffer belongs to, empty for an alloc.

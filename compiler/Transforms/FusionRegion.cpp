@@ -36,7 +36,8 @@ static int64_t getWidth(Operation *op) {
     if (getOperandForm(use) == OperandForm::Row)
       widen(use.get());
   for (Value result : op->getResults())
-    widen(result);
+    if (!isColumnResult(result))
+      widen(result);
   return width;
 }
 
@@ -103,7 +104,8 @@ bool FusionRegion::needsAllRows(Operation *op) const {
     return llvm::any_of(user->getOpOperands(), [&](OpOperand &use) {
       Operation *producer = use.get().getDefiningOp();
       return producer && isProducer(producer) &&
-             getOperandForm(use) != OperandForm::Row;
+             (getOperandForm(use) != OperandForm::Row ||
+              isColumnResult(use.get()));
     });
   };
   if (reads(op, [&](Operation *producer) { return contains(producer); }))
@@ -124,6 +126,11 @@ std::string FusionRegion::whyNotRow(Operation *op) const {
         .str();
   if (needsAllRows(op))
     return "needs all rows";
+  if (int64_t blocks = getRowBlocks(op))
+    for (Operation *inner : ops)
+      if (int64_t own = getRowBlocks(inner); own != 0 && own != blocks)
+        return ("sums " + Twine(blocks) + " row blocks, not " + Twine(own))
+            .str();
   return formsCycle(op) ? "would form a cycle" : "";
 }
 

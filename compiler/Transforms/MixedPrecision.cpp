@@ -159,9 +159,12 @@ void MixedPrecisionPass::retype(PrecisionOpInterface op) {
   for (OpResult result : op->getResults()) {
     if (!floatOf(result))
       continue;
-    Type element = op.isF32Result(result.getResultNumber())
-                       ? Float32Type::get(&getContext())
-                       : type;
+    unsigned number = result.getResultNumber();
+    Type element = type;
+    if (std::optional<unsigned> source = op.getTypeSource(number))
+      element = floatOf(op->getOperand(*source));
+    else if (op.isF32Result(number))
+      element = Float32Type::get(&getContext());
     result.setType(withElement(result.getType(), element));
   }
 }

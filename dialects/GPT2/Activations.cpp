@@ -1,9 +1,7 @@
 // The activation functions as scalar arithmetic.
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/GPT2/Activations.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "dialects/GPT2/Scalars.h"
 
 using namespace mlir;
 using namespace mlir::gpt2;
@@ -12,41 +10,49 @@ namespace {
 
 constexpr double sqrtTwoOverPi = 0.79788456080286535588;
 constexpr double sqrtHalf = 0.70710678118654752440;
+constexpr double sqrtHalfOverPi = 0.39894228040143267794; // 1 / sqrt(2 pi)
 
-/// f32 arithmetic at one place.
-class Scalars {
-public:
-  Scalars(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+/// x / 2 * (1 + gate).
+Value applyGate(Scalars &s, Value x, Value gate) {
+  return s.mul(s.mul(x, s.number(0.5)), s.add(gate, s.number(1.0)));
+}
 
-  Value number(double value) {
-    return arith::ConstantOp::create(
-        builder, loc, builder.getF32FloatAttr(static_cast<float>(value)));
-  }
-  Value add(Value a, Value b) {
-    return arith::AddFOp::create(builder, loc, a, b);
-  }
-  Value mul(Value a, Value b) {
-    return arith::MulFOp::create(builder, loc, a, b);
-  }
-  Value tanh(Value x) { return math::TanhOp::create(builder, loc, x); }
-  Value erf(Value x) { return math::ErfOp::create(builder, loc, x); }
-  Value relu(Value x) {
-    return arith::MaximumFOp::create(builder, loc, x, number(0.0));
-  }
-  /// x / (1 + exp(-slope * x)): x times its logistic sigmoid.
-  Value swish(Value x, double slope) {
-    Value power = math::ExpOp::create(builder, loc, mul(x, number(-slope)));
-    return arith::DivFOp::create(builder, loc, x, add(power, number(1.0)));
-  }
-  /// x / 2 * (1 + gate).
-  Value gate(Value x, Value gate) {
-    return mul(mul(x, number(0.5)), add(gate, number(1.0)));
-  }
+/// x / (1 + exp(-slope * x)): x times its logistic sigmoid.
+Value swish(Scalars &s, Value x, double slope) {
+  Value power = s.exp(s.mul(x, s.number(-slope)));
+  return s.div(x, s.add(power, s.number(1.0)));
+}
 
-private:
-  OpBuilder &builder;
-  Location loc;
-};
+/// The derivative of swish: sigma * (1 + slope * x * (1 - sigma)).
+Value swishSlope(Scalars &s, Value x, double slope) {
+  Value one = s.number(1.0);
+  Value scaled = s.mul(x, s.number(slope));
+  Value sigma = s.div(one, s.add(s.exp(s.negate(scaled)), one));
+  return s.mul(sigma, s.add(s.mul(scaled, s.sub(one, sigma)), one));
+}
+
+/// The derivative of x / 2 * (1 + tanh(u)), u = sqrt(2 / pi) (x + 0.044715
+/// x^3): (1 + tanh(u)) / 2 + x / 2 * (1 - tanh(u)^2) * u'.
+Value geluTanhSlope(Scalars &s, Value x) {
+  Value one = s.number(1.0), half = s.number(0.5);
+  Value square = s.mul(s.mul(x, s.number(0.044715)), x);
+  Value inner = s.mul(s.mul(x, s.number(sqrtTwoOverPi)), s.add(square, one));
+  Value gate = s.tanh(inner);
+  Value innerSlope =
+      s.mul(s.add(s.mul(square, s.number(3.0)), one), s.number(sqrtTwoOverPi));
+  Value gateSlope = s.mul(s.sub(one, s.mul(gate, gate)), innerSlope);
+  return s.add(s.mul(s.add(gate, one), half), s.mul(s.mul(x, half), gateSlope));
+}
+
+/// The derivative of x / 2 * (1 + erf(x / sqrt(2))): the normal distribution
+/// plus x times its density.
+Value geluErfSlope(Scalars &s, Value x) {
+  Value gate = s.erf(s.mul(x, s.number(sqrtHalf)));
+  Value mass = s.mul(s.add(gate, s.number(1.0)), s.number(0.5));
+  Value density = s.mul(s.exp(s.mul(s.mul(x, s.number(-0.5)), x)),
+                        s.number(sqrtHalfOverPi));
+  return s.add(mass, s.mul(x, density));
+}
 
 } // namespace
 
@@ -57,24 +63,48 @@ Value gpt2::buildActivation(OpBuilder &builder, Location loc,
   case ActivationKind::GeluTanh: {
     Value cube = s.mul(s.mul(x, x), x);
     Value inner = s.add(s.mul(cube, s.number(0.044715)), x);
-    return s.gate(x, s.tanh(s.mul(inner, s.number(sqrtTwoOverPi))));
+    return applyGate(s, x, s.tanh(s.mul(inner, s.number(sqrtTwoOverPi))));
   }
   case ActivationKind::GeluErf:
-    return s.gate(x, s.erf(s.mul(x, s.number(sqrtHalf))));
+    return applyGate(s, x, s.erf(s.mul(x, s.number(sqrtHalf))));
   case ActivationKind::GeluFast: {
     Value square = s.mul(s.mul(x, s.number(0.044715)), x);
     Value inner =
         s.mul(s.mul(x, s.number(sqrtTwoOverPi)), s.add(square, s.number(1.0)));
-    return s.gate(x, s.tanh(inner));
+    return applyGate(s, x, s.tanh(inner));
   }
   case ActivationKind::QuickGelu:
-    return s.swish(x, 1.702);
+    return swish(s, x, 1.702);
   case ActivationKind::Relu:
-    return s.relu(x);
+    return s.max(x, s.number(0.0));
   case ActivationKind::Silu:
-    return s.swish(x, 1.0);
+    return swish(s, x, 1.0);
   case ActivationKind::Tanh:
     return s.tanh(x);
+  }
+  llvm_unreachable("every kind is handled");
+}
+
+Value gpt2::buildActivationSlope(OpBuilder &builder, Location loc,
+                                 ActivationKind kind, Value x) {
+  Scalars s(builder, loc);
+  switch (kind) {
+  case ActivationKind::GeluTanh:
+  case ActivationKind::GeluFast:
+    return geluTanhSlope(s, x);
+  case ActivationKind::GeluErf:
+    return geluErfSlope(s, x);
+  case ActivationKind::QuickGelu:
+    return swishSlope(s, x, 1.702);
+  case ActivationKind::Relu:
+    return s.select(s.isGreater(x, s.number(0.0)), s.number(1.0),
+                    s.number(0.0));
+  case ActivationKind::Silu:
+    return swishSlope(s, x, 1.0);
+  case ActivationKind::Tanh: {
+    Value y = s.tanh(x);
+    return s.sub(s.number(1.0), s.mul(y, y));
+  }
   }
   llvm_unreachable("every kind is handled");
 }

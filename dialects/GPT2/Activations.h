@@ -13,6 +13,10 @@ namespace mlir::gpt2 {
 Value buildActivation(OpBuilder &builder, Location loc, ActivationKind kind,
                       Value x);
 
+/// Builds the activation's derivative at the f32 scalar `x`.
+Value buildActivationSlope(OpBuilder &builder, Location loc,
+                           ActivationKind kind, Value x);
+
 } // namespace mlir::gpt2
 
 #endif // GPT2C_DIALECTS_GPT2_ACTIVATIONS_H

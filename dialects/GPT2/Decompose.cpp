@@ -21,12 +21,18 @@ RankedTensorType gpt2::getNormalForm(RankedTensorType type, OperandForm form) {
   case OperandForm::Scalar:
     return RankedTensorType::get({1, 1}, element);
   case OperandForm::Table:
-    return type;
+    return type.getRank() == 2
+               ? type
+               : RankedTensorType::get({type.getDimSize(0), 1}, element);
   }
   llvm_unreachable("every form is handled");
 }
 
 namespace {
+
+int64_t columnsOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getDimSize(1);
+}
 
 /// Fills one block of a kernel with the decompositions of ops.
 class BlockOutliner {
@@ -55,6 +61,8 @@ public:
   void yield(Value inner, OpResult outer) {
     result.outputs.push_back(outer);
     result.yields.push_back(computed.at(inner));
+    if (isColumnResult(inner))
+      result.rowBlocks = columnsOf(outer);
   }
   void yield(Value normal) { result.yields.push_back(normal); }
 

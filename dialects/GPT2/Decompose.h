@@ -8,7 +8,7 @@
 namespace mlir::gpt2 {
 
 /// `type` in the normal form of docs/architecture.md: `?xC`, `?x1`, `1xC`,
-/// `1x1`, or itself for a table.
+/// `1x1`, or a table's own shape, where a vector is one column.
 RankedTensorType getNormalForm(RankedTensorType type, OperandForm form);
 
 /// What one block of a kernel reads and yields. The block is
@@ -19,7 +19,10 @@ struct RowBlock {
                                  ///< after %rows; one value may occur twice,
                                  ///< in two forms
   SmallVector<OpResult> outputs; ///< results of the op that have uses
-  SmallVector<Value> yields;     ///< what the block computes for each output
+  SmallVector<Value> yields;     ///< what the block computes for each output;
+                                 ///< a column result is `1xC` here
+  int64_t rowBlocks = 0;         ///< row blocks of the column results among the
+                                 ///< outputs, 0 if there are none
 };
 
 /// Whether `op` becomes a row kernel: a decomposable op or a fused row region.

@@ -1,6 +1,7 @@
 // DecomposeOpInterface of every op that has one: the definition of its
 // arithmetic, in the normal form of docs/architecture.md.
 // SPDX-License-Identifier: Apache-2.0
+#include "dialects/GPT2/Decompositions.h"
 #include "dialects/GPT2/Activations.h"
 #include "dialects/GPT2/GPT2Ops.h"
 #include "dialects/GPT2/RowBuilder.h"
@@ -207,9 +208,8 @@ OperandForm CrossEntropyOp::getOperandForm(unsigned) {
   return OperandForm::Row;
 }
 
-/// `value` in the columns that are words, `padding` in the others.
-static Value maskPadding(OpBuilder &b, Location loc, Value value, Value padding,
-                         int64_t vocab) {
+Value gpt2::maskPadding(OpBuilder &b, Location loc, Value value, Value padding,
+                        int64_t vocab) {
   Value column = linalg::IndexOp::create(b, loc, 1);
   Value size = arith::ConstantIndexOp::create(b, loc, vocab);
   Value isWord =
@@ -217,14 +217,22 @@ static Value maskPadding(OpBuilder &b, Location loc, Value value, Value padding,
   return arith::SelectOp::create(b, loc, isWord, value, padding);
 }
 
-SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder, Location loc,
-                                             ValueRange operands, Value rows) {
-  Value logits = operands[0], targets = operands[1];
-  int64_t vocab = getVocab();
-  RowBuilder row(builder, loc, rows);
+Value gpt2::isLabel(OpBuilder &b, Location loc, Value target) {
+  Value column = linalg::IndexOp::create(b, loc, 1);
+  target = arith::IndexCastOp::create(b, loc, b.getIndexType(), target);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, column,
+                               target);
+}
+
+Value gpt2::isScored(OpBuilder &b, Location loc, Value target, int64_t vocab) {
+  // Unsigned, so that -1 is out of range too.
+  Value size = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(vocab));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, target, size);
+}
+
+Softmax gpt2::buildSoftmax(RowBuilder &row, Value logits, int64_t vocab) {
   Value zero = row.constant(0.0);
   Value lowest = row.constant(-std::numeric_limits<double>::infinity());
-
   Value top = row.max(logits, [&](OpBuilder &b, Location loc, ValueRange in) {
     return maskPadding(b, loc, in[0], lowest, vocab);
   });
@@ -234,29 +242,34 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder, Location loc,
         return maskPadding(b, loc, math::ExpOp::create(b, loc, shifted), zero,
                            vocab);
       });
+  return {top, total};
+}
+
+Value gpt2::buildLosses(RowBuilder &row, Value logits, Value targets,
+                        const Softmax &softmax, int64_t vocab) {
+  Value zero = row.constant(0.0);
   // One column matches at most, so this sum is exact.
   Value label =
       row.sum({logits, targets},
               [&](OpBuilder &b, Location loc, ValueRange in) -> Value {
-                Value column = linalg::IndexOp::create(b, loc, 1);
-                Value target =
-                    arith::IndexCastOp::create(b, loc, b.getIndexType(), in[1]);
-                Value match = arith::CmpIOp::create(
-                    b, loc, arith::CmpIPredicate::eq, column, target);
-                return arith::SelectOp::create(b, loc, match, in[0], zero);
+                return arith::SelectOp::create(b, loc, isLabel(b, loc, in[1]),
+                                               in[0], zero);
               });
-  Value losses =
-      row.map(builder.getF32Type(), 1, {total, top, label, targets},
-              [&](OpBuilder &b, Location loc, ValueRange in) -> Value {
-                Value loss = math::LogOp::create(b, loc, in[0]);
-                loss = arith::AddFOp::create(b, loc, loss, in[1]);
-                loss = arith::SubFOp::create(b, loc, loss, in[2]);
-                // Unsigned, so that -1 is out of range too.
-                Value size = arith::ConstantOp::create(
-                    b, loc, b.getI32IntegerAttr(vocab));
-                Value isScored = arith::CmpIOp::create(
-                    b, loc, arith::CmpIPredicate::ult, in[3], size);
-                return arith::SelectOp::create(b, loc, isScored, loss, zero);
-              });
-  return {losses};
+  return row.map(zero.getType(), 1,
+                 {softmax.total, softmax.top, label, targets},
+                 [&](OpBuilder &b, Location loc, ValueRange in) -> Value {
+                   Value loss = math::LogOp::create(b, loc, in[0]);
+                   loss = arith::AddFOp::create(b, loc, loss, in[1]);
+                   loss = arith::SubFOp::create(b, loc, loss, in[2]);
+                   return arith::SelectOp::create(
+                       b, loc, isScored(b, loc, in[3], vocab), loss, zero);
+                 });
+}
+
+SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder, Location loc,
+                                             ValueRange operands, Value rows) {
+  RowBuilder row(builder, loc, rows);
+  int64_t vocab = getVocab();
+  Softmax softmax = buildSoftmax(row, operands[0], vocab);
+  return {buildLosses(row, operands[0], operands[1], softmax, vocab)};
 }

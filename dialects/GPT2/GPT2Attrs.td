@@ -17,7 +17,9 @@ class GPT2_Enum<string name, string summary, list<I32EnumAttrCase> cases>
 def GPT2_GlobalKind : GPT2_Enum<"GlobalKind", "what a global holds", [
   I32EnumAttrCase<"Parameter", 0, "parameter">,
   I32EnumAttrCase<"Cache", 1, "cache">,
-  I32EnumAttrCase<"State", 2, "state">
+  I32EnumAttrCase<"State", 2, "state">,
+  I32EnumAttrCase<"Gradient", 3, "gradient">,
+  I32EnumAttrCase<"Moment", 4, "moment">
 ]>;
 def GPT2_GlobalKindAttr
     : EnumAttr<GPT2_Dialect, GPT2_GlobalKind, "global_kind">;
@@ -45,7 +47,10 @@ def GPT2_FusedKindAttr
 def GPT2_ProgramRole : GPT2_Enum<"ProgramRole", "what a program is for", [
   I32EnumAttrCase<"Prefill", 0, "prefill">,
   I32EnumAttrCase<"Decode", 1, "decode">,
-  I32EnumAttrCase<"Eval", 2, "eval">
+  I32EnumAttrCase<"Eval", 2, "eval">,
+  I32EnumAttrCase<"Accumulate", 3, "accumulate">,
+  I32EnumAttrCase<"Update", 4, "update">,
+  I32EnumAttrCase<"Validate", 5, "validate">
 ]>;
 
 def GPT2_ProgramAttr : AttrDef<GPT2_Dialect, "Program"> {

@@ -25,7 +25,12 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
       Whether the result is f32 whatever the operands are (accumulators and
       statistics that are not rounded).
     }], "bool", "isF32Result", (ins "unsigned":$result), "",
-      [{ return false; }]>
+      [{ return false; }]>,
+    InterfaceMethod<[{
+      The storage operand whose element type the result keeps, because it takes
+      the operand's place (an accumulator, logits that become their gradient).
+    }], "std::optional<unsigned>", "getTypeSource", (ins "unsigned":$result),
+      "", [{ return std::nullopt; }]>
   ];
 }
 
@@ -50,7 +55,7 @@ def DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
   let description = [{
     The op as `linalg.generic` ops in the normal form of docs/architecture.md:
     the one definition of its arithmetic. Rows of a decomposable op do not
-    depend on each other.
+    depend on each other, except that a column result sums over them.
   }];
   let methods = [
     InterfaceMethod<[{
@@ -63,6 +68,12 @@ def DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
       Whether each element of the results needs only its own row and column of
       the `Row` operands, so that a part of the columns can be computed alone.
     }], "bool", "isElementwise", (ins), "", [{ return false; }]>,
+    InterfaceMethod<[{
+      Whether the result holds partial sums over blocks of rows: the op's result
+      is `tensor<CxBxf32>`, where block i of the B covers rows R * i / B up to
+      R * (i + 1) / B, and its decomposition is `tensor<1xC>`.
+    }], "bool", "isColumnResult", (ins "unsigned":$result), "",
+      [{ return false; }]>,
     InterfaceMethod<[{
       Builds the decomposition over operands in the normal form. `rows` is the
       row count (index). Returns one value a result, in the normal form.

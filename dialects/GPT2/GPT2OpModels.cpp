@@ -45,6 +45,7 @@ bool AttentionOp::isStorageOperand(unsigned operand) { return operand != 0; }
 bool CacheAppendOp::isStorageOperand(unsigned operand) { return operand != 0; }
 
 bool LayerNormOp::isF32Result(unsigned result) { return result != 0; }
+bool AttentionOp::isF32Result(unsigned result) { return result != 0; }
 bool LinearOp::isF32Result(unsigned) { return getF32Result(); }
 
 //===----------------------------------------------------------------------===//

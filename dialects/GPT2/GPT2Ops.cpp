@@ -10,8 +10,38 @@ using namespace mlir::gpt2;
 #define GET_OP_CLASSES
 #include "dialects/GPT2/GPT2Ops.cpp.inc"
 
+static int64_t dimensionOf(Value value, unsigned dimension) {
+  return cast<RankedTensorType>(value.getType()).getDimSize(dimension);
+}
+
 int64_t gpt2::getRowCount(Operation *op) {
-  return cast<RankedTensorType>(op->getResult(0).getType()).getDimSize(0);
+  if (auto fused = dyn_cast<FusedOp>(op))
+    return getRowCount(&fused.getBody().front().front());
+  for (Value result : op->getResults())
+    if (!isColumnResult(result))
+      return dimensionOf(result, 0);
+  for (OpOperand &use : op->getOpOperands())
+    if (getOperandForm(use) == OperandForm::Row)
+      return dimensionOf(use.get(), 0);
+  llvm_unreachable("an op with column results only sums rows");
+}
+
+bool gpt2::isColumnResult(Value value) {
+  auto op = value.getDefiningOp<DecomposeOpInterface>();
+  return op && op.isColumnResult(cast<OpResult>(value).getResultNumber());
+}
+
+int64_t gpt2::getRowBlocks(Operation *op) {
+  if (auto fused = dyn_cast<FusedOp>(op)) {
+    for (auto inner : fused.getBody().getOps<DecomposeOpInterface>())
+      if (int64_t blocks = getRowBlocks(inner))
+        return blocks;
+    return 0;
+  }
+  for (Value result : op->getResults())
+    if (isColumnResult(result))
+      return dimensionOf(result, 1);
+  return 0;
 }
 
 OperandForm gpt2::getOperandForm(OpOperand &use) {
@@ -82,6 +112,40 @@ OpFoldResult CastOp::fold(FoldAdaptor) {
     return {};
   getXMutable().assign(inner.getX());
   return getResult();
+}
+
+// Nothing is dropped, and what is kept is multiplied by 1.
+OpFoldResult DropoutOp::fold(FoldAdaptor) {
+  return getProbability().isZero() ? getX() : Value();
+}
+
+namespace {
+/// Attention that drops nothing needs no random numbers.
+template <typename OpT>
+struct DropZeroDropout : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpT op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getRng() || !op.getDropout()->isZero())
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getRngMutable().clear();
+      op.removeDropoutAttr();
+      op.removeDropoutIdAttr();
+    });
+    return success();
+  }
+};
+} // namespace
+
+void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                              MLIRContext *context) {
+  patterns.add<DropZeroDropout<AttentionOp>>(context);
+}
+
+void AttentionGradOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                  MLIRContext *context) {
+  patterns.add<DropZeroDropout<AttentionGradOp>>(context);
 }
 
 // One row has count 1.

@@ -30,8 +30,17 @@ struct MatvecParts {
 /// Splits the body of a matvec region; `op` is valid, so this cannot fail.
 MatvecParts splitMatvec(FusedOp op);
 
-/// Rows of an op's activations: the leading dimension of its first result.
+/// Rows of an op's activations: the leading dimension of its first result that
+/// is no column result, or else of its first operand that has rows.
 int64_t getRowCount(Operation *op);
+
+/// Whether a value is partial sums over row blocks
+/// (DecomposeOpInterface::isColumnResult).
+bool isColumnResult(Value value);
+
+/// Row blocks of the column results of a decomposable op or of a fused region,
+/// 0 where it has none.
+int64_t getRowBlocks(Operation *op);
 
 /// The form of an operand of a decomposable op or of a linear, whose weight is
 /// a table.

@@ -4,77 +4,15 @@
 #ifndef GPT2_OPS_TD
 #define GPT2_OPS_TD
 
-include "dialects/GPT2/GPT2Attrs.td"
-include "dialects/GPT2/GPT2Interfaces.td"
-include "mlir/Interfaces/InferTypeOpInterface.td"
-include "mlir/Interfaces/SideEffectInterfaces.td"
-include "mlir/IR/OpAsmInterface.td"
-include "mlir/IR/SymbolInterfaces.td"
-
-//===----------------------------------------------------------------------===//
-// Types
-//===----------------------------------------------------------------------===//
-
-def GPT2_Float : AnyTypeOf<[F32, F16, BF16], "f32, f16 or bf16">;
-
-// No dimension is 0 and no size overflows: see isUsableShape.
-def GPT2_UsableShape
-    : CPred<"::mlir::gpt2::isUsableShape("
-            "::llvm::cast<::mlir::RankedTensorType>($_self))">;
-
-class GPT2_Tensor<list<Type> elements, int rank, string summary>
-    : RankedTensorOf<elements, [HasAnyRankOfPred<[rank]>, GPT2_UsableShape],
-                     summary>;
-
-def GPT2_Matrix : GPT2_Tensor<[GPT2_Float], 2, "static float matrix">;
-def GPT2_F32Matrix : GPT2_Tensor<[F32], 2, "static f32 matrix">;
-def GPT2_Vector : GPT2_Tensor<[GPT2_Float], 1, "static float vector">;
-def GPT2_F32Vector : GPT2_Tensor<[F32], 1, "static f32 vector">;
-def GPT2_IntVector : GPT2_Tensor<[I32], 1, "static i32 vector">;
-def GPT2_IntMatrix : GPT2_Tensor<[I32], 2, "static i32 matrix">;
-def GPT2_KVCache : GPT2_Tensor<[GPT2_Float], 4,
-                               "static [slots, heads, positions, size] cache">;
-def GPT2_AnyStatic
-    : RankedTensorOf<[GPT2_Float, I32], [GPT2_UsableShape], "static tensor">;
-
-// A number that lies on the device: `tensor<1xi32>`, never written out.
-def GPT2_OneInt
-    : Type<And<[GPT2_IntVector.predicate,
-                CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
-                      ".getDimSize(0) == 1">]>,
-           "tensor<1xi32>", "::mlir::RankedTensorType">,
-      BuildableType<"::mlir::RankedTensorType::get({1}, "
-                    "$_builder.getI32Type())">;
-
-def GPT2_Count : ConfinedAttr<I64Attr, [IntPositive]>;
-
-//===----------------------------------------------------------------------===//
-// Op classes
-//===----------------------------------------------------------------------===//
-
-class GPT2_Op<string mnemonic, list<Trait> traits = []>
-    : Op<GPT2_Dialect, mnemonic, traits>;
-
-// An op on activations: no effects, known to the precision and cost passes.
-// `precision` and `cost` name the interface methods whose default is not right.
-class GPT2_ComputeOp<string mnemonic, list<Trait> traits = [],
-                     list<string> precision = [], list<string> cost = []>
-    : GPT2_Op<mnemonic, traits # [
-        Pure, DeclareOpInterfaceMethods<PrecisionOpInterface, precision>,
-        DeclareOpInterfaceMethods<CostOpInterface, cost>]> {
-  let hasVerifier = 1;
-}
-
-def GPT2_Decomposes : DeclareOpInterfaceMethods<DecomposeOpInterface>;
-def GPT2_Elementwise
-    : DeclareOpInterfaceMethods<DecomposeOpInterface, ["isElementwise"]>;
+include "dialects/GPT2/GPT2TrainingOps.td"
+include "dialects/GPT2/GPT2Types.td"
 
 //===----------------------------------------------------------------------===//
 // State
 //===----------------------------------------------------------------------===//
 
 def GPT2_GlobalOp : GPT2_Op<"global", [Symbol, HasParent<"ModuleOp">]> {
-  let summary = "a parameter, a KV cache or a state slot";
+  let summary = "a parameter, its gradient or moments, a cache or a slot";
   let description = [{
     `names` are the checkpoint names of a parameter, first found wins. The
     tensor in the file has the shape `source` (default: the global's own,
@@ -284,26 +222,35 @@ def GPT2_CacheAppendOp : GPT2_ComputeOp<"cache_append",
 }
 
 def GPT2_AttentionOp : GPT2_ComputeOp<"attention",
-    [AttrSizedOperandSegments], ["isStorageOperand"]> {
+    [AttrSizedOperandSegments], ["isStorageOperand", "isF32Result"]> {
   let summary = "causal multi-head attention";
   let description = [{
     Rows are (b, t). With caches, row (b, t) stands at position starts[b] + t
     and sees cache row slot + b up to itself; without, it sees rows 0..t of its
     own sequence. Scores are scaled by `scale`; products and softmax are f32,
     which is also what HF's `reorder_and_upcast_attn` asks for.
+
+    `lse`, which training keeps, is the natural logarithm of the sum of the
+    exponentials of a row's scaled scores, [R, heads]. With `rng`, the softmax's
+    weights are dropped with probability `dropout`: the hash is gpt2.dropout's,
+    over (sample, query position, head, key position).
   }];
   let arguments = (ins
     GPT2_Matrix:$qkv, Optional<GPT2_KVCache>:$k, Optional<GPT2_KVCache>:$v,
     Optional<GPT2_IntVector>:$starts, Optional<GPT2_OneInt>:$slot,
-    GPT2_Count:$batch, GPT2_Count:$heads, F32Attr:$scale
+    Optional<GPT2_Rng>:$rng, GPT2_Count:$batch, GPT2_Count:$heads,
+    F32Attr:$scale, OptionalAttr<F32Attr>:$dropout,
+    OptionalAttr<I32Attr>:$dropout_id
   );
-  let results = (outs GPT2_Matrix:$result);
+  let results = (outs GPT2_Matrix:$result, Optional<GPT2_F32Matrix>:$lse);
   let assemblyFormat = [{
     $qkv (`cache` $k^ `,` $v `at` $starts)? (`slot` $slot^)?
+    (`rng` $rng^ `dropout` $dropout `id` $dropout_id)?
     `batch` $batch `heads` $heads `scale` $scale attr-dict
     `:` type($qkv) (`,` type($k)^ `,` type($v) `,` type($starts))?
-    `->` type($result)
+    `->` type($result) (`,` type($lse)^)?
   }];
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     int64_t getHeadSize() {
       return getResult().getType().getDimSize(1) / getHeads();

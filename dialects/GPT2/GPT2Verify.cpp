@@ -1,7 +1,7 @@
 // Verifiers of the gpt2 ops: every shape and type relation between operands,
 // attributes and results.
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/GPT2/GPT2Ops.h"
+#include "dialects/GPT2/GPT2Verify.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -10,27 +10,6 @@ using namespace mlir::gpt2;
 
 static RankedTensorType tensorOf(Value value) {
   return cast<RankedTensorType>(value.getType());
-}
-
-/// Checks that a tensor called `name` has the shape `expected`.
-static LogicalResult expectShape(Operation *op, StringRef name, Value value,
-                                 ArrayRef<int64_t> expected) {
-  ArrayRef<int64_t> shape = tensorOf(value).getShape();
-  if (shape == expected)
-    return success();
-  InFlightDiagnostic diag = op->emitOpError() << name << " must be ";
-  llvm::interleave(expected, diag, "x");
-  diag << ", not ";
-  llvm::interleave(shape, diag, "x");
-  return diag;
-}
-
-/// Checks that the row count is `batch` times a whole number of tokens.
-static LogicalResult expectBatch(Operation *op, int64_t rows, int64_t batch) {
-  if (rows % batch == 0)
-    return success();
-  return op->emitOpError() << rows << " rows are not a multiple of batch "
-                           << batch;
 }
 
 //===----------------------------------------------------------------------===//
@@ -93,9 +72,11 @@ LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbols) {
 LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto global =
       symbols.lookupNearestSymbolFrom<GlobalOp>(*this, getGlobalAttr());
-  if (global && global.getKind() == GlobalKind::Parameter)
-    return emitOpError("'") << getGlobal() << "' is a parameter, which programs"
-                            << " may only read";
+  auto program = getProgram((*this)->getParentOp());
+  bool updates = program && program.getRole() == ProgramRole::Update;
+  if (global && global.getKind() == GlobalKind::Parameter && !updates)
+    return emitOpError("'") << getGlobal() << "' is a parameter, which only an "
+                            << "update program may write";
   return verifyAccess(*this, getGlobalAttr(), getValue().getType(), symbols);
 }
 
@@ -211,18 +192,17 @@ LogicalResult CacheAppendOp::verify() {
 LogicalResult AttentionOp::verify() {
   ArrayRef<int64_t> shape = getQkv().getType().getShape();
   int64_t batch = getBatch(), heads = getHeads();
-  if (failed(expectBatch(*this, shape[0], batch)))
+  if (failed(verifyHeads(*this, getQkv(), getResult(), batch, heads)) ||
+      failed(verifyAttentionDropout(*this, getRng(), getDropout(),
+                                    getDropoutId().has_value())))
     return failure();
   if (!getScale().isFinite())
     return emitOpError("scale must be finite");
-  if (heads > shape[1] || shape[1] % (3 * heads) != 0)
-    return emitOpError("qkv rows of ")
-           << shape[1] << " do not split into 3 parts of " << heads << " heads";
-  if (getElementTypeOrSelf(getQkv()) != getElementTypeOrSelf(getResult()))
-    return emitOpError("qkv and result must have equal element types");
-  if (failed(
-          expectShape(*this, "result", getResult(), {shape[0], shape[1] / 3})))
+  if (getLse() &&
+      failed(expectShape(*this, "lse", getLse(), {shape[0], heads})))
     return failure();
+  if (getK() && (getLse() || getRng()))
+    return emitOpError("lse and rng need attention without caches");
   if (!getK() != !getV() || !getK() != !getStarts())
     return emitOpError("k, v and starts come together");
   if (!getK())
@@ -263,6 +243,10 @@ static LogicalResult verifyForms(Operation *op,
                                  DenseMap<Value, OperandForm> &forms) {
   for (OpOperand &use : op->getOpOperands()) {
     OperandForm form = getOperandForm(use);
+    if (isColumnResult(use.get()))
+      return op->emitOpError("operand ")
+             << use.getOperandNumber()
+             << " is a column result, which its own region cannot read";
     if (!isa<BlockArgument>(use.get()) && form != OperandForm::Row)
       return op->emitOpError("operand ")
              << use.getOperandNumber()
@@ -272,6 +256,18 @@ static LogicalResult verifyForms(Operation *op,
       return op->emitOpError("operand ")
              << use.getOperandNumber()
              << " is used in two forms: pass the value twice";
+  }
+  return success();
+}
+
+/// Checks that the column results of a region have one number of row blocks.
+static LogicalResult verifyRowBlocks(FusedOp fused) {
+  int64_t blocks = getRowBlocks(fused);
+  for (auto op : fused.getBody().getOps<DecomposeOpInterface>()) {
+    int64_t own = getRowBlocks(op);
+    if (own != 0 && own != blocks)
+      return fused.emitOpError("holds column results of ")
+             << blocks << " and of " << own << " row blocks";
   }
   return success();
 }
@@ -288,6 +284,8 @@ static LogicalResult verifyMatvec(FusedOp fused) {
       if (user != linear && !llvm::is_contained(parts.prologue, user))
         return fused.emitOpError("a value of the prologue may lead to the "
                                  "linear's x only");
+  if (getRowBlocks(fused) != 0)
+    return fused.emitOpError("a matvec region has no column results");
   for (Operation *op : parts.epilogue)
     if (!cast<DecomposeOpInterface>(op).isElementwise())
       return fused.emitOpError("'")
@@ -325,5 +323,5 @@ LogicalResult FusedOp::verifyRegions() {
     if (failed(verifyForms(&op, forms)))
       return failure();
   }
-  return matvec ? verifyMatvec(*this) : success();
+  return matvec ? verifyMatvec(*this) : verifyRowBlocks(*this);
 }

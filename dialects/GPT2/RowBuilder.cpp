@@ -69,9 +69,8 @@ Value RowBuilder::map(Type element, int64_t columns, ValueRange inputs,
       .getResult(0);
 }
 
-Value RowBuilder::reduce(
-    double init, ValueRange inputs, Body body,
-    function_ref<Value(OpBuilder &, Value, Value)> combine) {
+Value RowBuilder::reduce(bool overRows, double init, ValueRange inputs,
+                         Body body, Combiner combine) {
   int64_t columns = 1;
   SmallVector<AffineMap> maps;
   for (Value input : inputs)
@@ -79,14 +78,22 @@ Value RowBuilder::reduce(
                        cast<RankedTensorType>(input.getType()).getDimSize(1));
   for (Value input : inputs)
     maps.push_back(mapOf(input.getType(), columns));
-  maps.push_back(AffineMap::get(
-      2, 0, {builder.getAffineDimExpr(0), builder.getAffineConstantExpr(0)},
-      builder.getContext()));
-  SmallVector<utils::IteratorType> iterators = {utils::IteratorType::parallel,
-                                                utils::IteratorType::reduction};
-  Value fill = linalg::FillOp::create(builder, loc, constant(init),
-                                      empty(builder.getF32Type(), 1))
-                   .getResult(0);
+  AffineExpr zero = builder.getAffineConstantExpr(0);
+  Type f32 = builder.getF32Type();
+  Value place;
+  if (overRows) {
+    maps.push_back(AffineMap::get(2, 0, {zero, builder.getAffineDimExpr(1)},
+                                  builder.getContext()));
+    place = tensor::EmptyOp::create(builder, loc, {1, columns}, f32);
+  } else {
+    maps.push_back(AffineMap::get(2, 0, {builder.getAffineDimExpr(0), zero},
+                                  builder.getContext()));
+    place = empty(f32, 1);
+  }
+  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
+  iterators[overRows ? 0 : 1] = utils::IteratorType::reduction;
+  Value fill =
+      linalg::FillOp::create(builder, loc, constant(init), place).getResult(0);
   auto build = [&](OpBuilder &nested, Location loc, ValueRange arguments) {
     Value value =
         body(nested, loc, widenInputs(nested, loc, arguments.drop_back()));
@@ -98,19 +105,23 @@ Value RowBuilder::reduce(
       .getResult(0);
 }
 
+static Value addInAnyOrder(OpBuilder &builder, Value value, Value accumulator) {
+  return arith::AddFOp::create(builder, value.getLoc(), value, accumulator,
+                               arith::FastMathFlags::reassoc);
+}
+
 Value RowBuilder::sum(ValueRange inputs, Body body) {
-  return reduce(
-      0.0, inputs, body,
-      [&](OpBuilder &nested, Value value, Value accumulator) -> Value {
-        return arith::AddFOp::create(nested, loc, value, accumulator,
-                                     arith::FastMathFlags::reassoc);
-      });
+  return reduce(/*overRows=*/false, 0.0, inputs, body, addInAnyOrder);
+}
+
+Value RowBuilder::columnSum(ValueRange inputs, Body body) {
+  return reduce(/*overRows=*/true, 0.0, inputs, body, addInAnyOrder);
 }
 
 Value RowBuilder::max(ValueRange inputs, Body body) {
   return reduce(
-      -std::numeric_limits<double>::infinity(), inputs, body,
-      [&](OpBuilder &nested, Value value, Value accumulator) -> Value {
+      /*overRows=*/false, -std::numeric_limits<double>::infinity(), inputs,
+      body, [&](OpBuilder &nested, Value value, Value accumulator) -> Value {
         return arith::MaximumFOp::create(nested, loc, value, accumulator);
       });
 }

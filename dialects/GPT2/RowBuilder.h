@@ -8,7 +8,7 @@
 
 namespace mlir::gpt2 {
 
-/// Builds maps and row reductions over (rows, columns). Bodies compute in f32:
+/// Builds maps and reductions over (rows, columns). Bodies compute in f32:
 /// they get every float input widened.
 class RowBuilder {
 public:
@@ -28,14 +28,19 @@ public:
   /// `?x1` f32: the maximum over the columns of body of each element.
   Value max(ValueRange inputs, Body body);
 
+  /// `1xC` f32: the sum over the rows of body of each element.
+  Value columnSum(ValueRange inputs, Body body);
+
   /// An f32 constant.
   Value constant(double value);
   /// An index or i32 constant.
   Value integer(Type type, int64_t value);
 
 private:
-  Value reduce(double init, ValueRange inputs, Body body,
-               function_ref<Value(OpBuilder &, Value, Value)> combine);
+  using Combiner = function_ref<Value(OpBuilder &, Value, Value)>;
+  /// Combines over the rows or over the columns, from `init` on.
+  Value reduce(bool overRows, double init, ValueRange inputs, Body body,
+               Combiner combine);
   AffineMap mapOf(Type type, int64_t columns);
   Value empty(Type element, int64_t columns);
 

@@ -105,3 +105,46 @@ func.func @restoring_write() {
   gpt2.write @x, %x : tensor<4x8xf32>
   return
 }
+
+gpt2.global state @rng : tensor<4xi32>
+gpt2.global state @qkv : tensor<4x24xf32>
+gpt2.global state @lse : tensor<4x2xf32>
+
+// What is dropped with probability 0 stays; no random number is read.
+// CHECK-LABEL: @no_dropout
+// CHECK-NOT: gpt2.read @rng
+// CHECK: %[[A:.*]] = gpt2.activation relu
+// CHECK-NOT: gpt2.dropout
+// CHECK: gpt2.write @x, %[[A]]
+// CHECK: gpt2.attention %qkv batch 1
+// CHECK: gpt2.attention_grad %qkv, %{{.*}}, %{{.*}}, %{{.*}} batch 1
+func.func @no_dropout() {
+  %rng = gpt2.read @rng : tensor<4xi32>
+  %x = gpt2.read @x : tensor<4x8xf32>
+  %qkv = gpt2.read @qkv : tensor<4x24xf32>
+  %r = gpt2.activation relu %x : tensor<4x8xf32>
+  %d = gpt2.dropout %r, %rng probability 0.0 id 1 batch 2 : tensor<4x8xf32>
+  gpt2.write @x, %d : tensor<4x8xf32>
+  %a, %lse = gpt2.attention %qkv rng %rng dropout 0.0 id 2 batch 1 heads 2
+      scale 0.5 : tensor<4x24xf32> -> tensor<4x8xf32>, tensor<4x2xf32>
+  gpt2.write @lse, %lse : tensor<4x2xf32>
+  %g = gpt2.attention_grad %qkv, %a, %lse, %d rng %rng dropout 0.0 id 2 batch 1
+      heads 2 scale 0.5 : tensor<4x24xf32>, tensor<4x8xf32>, tensor<4x2xf32>
+  gpt2.write @qkv, %g : tensor<4x24xf32>
+  return
+}
+
+// CHECK-LABEL: @dropout
+// CHECK: gpt2.dropout
+// CHECK: gpt2.attention %{{.*}} rng %rng dropout
+func.func @dropout() {
+  %rng = gpt2.read @rng : tensor<4xi32>
+  %x = gpt2.read @x : tensor<4x8xf32>
+  %qkv = gpt2.read @qkv : tensor<4x24xf32>
+  %d = gpt2.dropout %x, %rng probability 0.5 id 1 batch 2 : tensor<4x8xf32>
+  gpt2.write @x, %d : tensor<4x8xf32>
+  %a, %lse = gpt2.attention %qkv rng %rng dropout 0.5 id 2 batch 1 heads 2
+      scale 0.5 : tensor<4x24xf32> -> tensor<4x8xf32>, tensor<4x2xf32>
+  gpt2.write @lse, %lse : tensor<4x2xf32>
+  return
+}

@@ -51,7 +51,7 @@ func.func @prefix() {
 gpt2.global parameter @w : tensor<8xf32> names ["w"]
 func.func @constant() {
   %0 = gpt2.read @w : tensor<8xf32>
-  // expected-error @+1 {{'gpt2.write' op 'w' is a parameter, which programs may only read}}
+  // expected-error @+1 {{'gpt2.write' op 'w' is a parameter, which only an update program may write}}
   gpt2.write @w, %0 : tensor<8xf32>
   return
 }
@@ -257,7 +257,7 @@ func.func @fused(%x: tensor<6x8xf32>, %c: tensor<1xi32>) {
 // -----
 
 func.func @fused(%x: tensor<6x8xf32>, %c: tensor<1xi32>) {
-  // expected-error @+1 {{'gpt2.fused' op holds 'gpt2.activation' of 6 rows, not 1}}
+  // expected-error @+1 {{'gpt2.fused' op holds 'gpt2.select_row' of 1 rows, not 6}}
   %0 = gpt2.fused row (%a = %x : tensor<6x8xf32>, %b = %c : tensor<1xi32>) -> tensor<1x8xf32> {
     %y = gpt2.activation relu %a : tensor<6x8xf32>
     %r = gpt2.select_row %y at %b : tensor<6x8xf32> -> tensor<1x8xf32>

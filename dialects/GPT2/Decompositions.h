@@ -1,0 +1,33 @@
+// Parts that the decompositions of several ops share.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef GPT2C_DIALECTS_GPT2_DECOMPOSITIONS_H
+#define GPT2C_DIALECTS_GPT2_DECOMPOSITIONS_H
+
+#include "dialects/GPT2/RowBuilder.h"
+
+namespace mlir::gpt2 {
+
+/// `value` in the columns that are words, `padding` in the others.
+Value maskPadding(OpBuilder &builder, Location loc, Value value, Value padding,
+                  int64_t vocab);
+
+/// Whether the current column is the i32 `target`.
+Value isLabel(OpBuilder &builder, Location loc, Value target);
+
+/// Whether a row with the i32 `target` is scored: it is in [0, vocab).
+Value isScored(OpBuilder &builder, Location loc, Value target, int64_t vocab);
+
+/// Statistics of rows of logits, `?x1`.
+struct Softmax {
+  Value top;   ///< the largest logit
+  Value total; ///< the sum of exp(logit - top)
+};
+Softmax buildSoftmax(RowBuilder &row, Value logits, int64_t vocab);
+
+/// -log softmax(logits)[target] as `?x1`, 0 in rows that are not scored.
+Value buildLosses(RowBuilder &row, Value logits, Value targets,
+                  const Softmax &softmax, int64_t vocab);
+
+} // namespace mlir::gpt2
+
+#endif // GPT2C_DIALECTS_GPT2_DECOMPOSITIONS_H
