@@ -48,6 +48,15 @@ static void outline(func::FuncOp function) {
   function.erase();
 }
 
+OwningOpRef<ModuleOp> KernelContext::parse(const std::string &text) {
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  if (module)
+    for (auto function :
+         llvm::make_early_inc_range(module->getOps<func::FuncOp>()))
+      outline(function);
+  return module;
+}
+
 std::optional<gpt2c::CompiledCode>
 KernelContext::compile(const std::string &text,
                        const gpt2c::CpuCodegenOptions &options) {
@@ -56,12 +65,9 @@ KernelContext::compile(const std::string &text,
     messages += diagnostic.str() + "\n";
     return success();
   });
-  auto module = parseSourceString<ModuleOp>(text, &context);
+  OwningOpRef<ModuleOp> module = parse(text);
   if (!module)
     return std::nullopt;
-  for (auto function :
-       llvm::make_early_inc_range(module->getOps<func::FuncOp>()))
-    outline(function);
   FailureOr<gpt2c::CompiledCode> code = gpt2c::compileForCpu(*module, options);
   if (failed(code))
     return std::nullopt;

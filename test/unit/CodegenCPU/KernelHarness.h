@@ -5,6 +5,7 @@
 #include "compiler/Codegen/CPU/CPUCodegen.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
 
 #include <cstdint>
 #include <optional>
@@ -18,9 +19,13 @@ class KernelContext {
 public:
   KernelContext();
 
-  /// Compiles a module of plan.kernels, or of functions around one
-  /// decomposable gpt2 op each, which becomes a kernel of the function's name.
-  /// On failure returns nothing and keeps the diagnostics.
+  /// A module of plan.kernels, or of functions around one decomposable gpt2 op
+  /// each, which becomes a kernel of the function's name. Null if `text` does
+  /// not parse.
+  mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text);
+
+  /// Compiles what `parse` gives. On failure returns nothing and keeps the
+  /// diagnostics.
   std::optional<mlir::gpt2c::CompiledCode>
   compile(const std::string &text,
           const mlir::gpt2c::CpuCodegenOptions &options = {});

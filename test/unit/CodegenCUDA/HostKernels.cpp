@@ -17,6 +17,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
+#include <sstream>
 
 using namespace gpt2test;
 
@@ -34,15 +35,15 @@ static std::string sourceOf(mlir::ModuleOp module) {
   return text;
 }
 
-HostKernels::HostKernels(const std::string &path) {
+HostKernels::HostKernels(const std::string &text) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::plan::PlanDialect, mlir::linalg::LinalgDialect,
                   mlir::arith::ArithDialect, mlir::math::MathDialect,
                   mlir::tensor::TensorDialect>();
   context.appendDialectRegistry(registry);
-  module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
+  module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   if (!module) {
-    message = "cannot parse " + path;
+    message = "cannot parse the module";
     return;
   }
   std::string pattern =
@@ -72,8 +73,10 @@ HostKernels::~HostKernels() {
 
 HostKernels &HostKernels::of(const std::string &file) {
   static std::map<std::string, HostKernels> all;
-  return all.try_emplace(file, GPT2_SOURCE_DIR "/test/Codegen/CUDA/" + file)
-      .first->second;
+  std::ifstream stream(GPT2_SOURCE_DIR "/test/Codegen/CUDA/" + file);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return all.try_emplace(file, text.str()).first->second;
 }
 
 void HostKernels::run(const std::string &name, std::vector<Buffer *> buffers,

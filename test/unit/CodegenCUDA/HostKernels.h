@@ -22,7 +22,8 @@ public:
   /// Those of test/Codegen/CUDA/`file`, built once a process.
   static HostKernels &of(const std::string &file);
 
-  explicit HostKernels(const std::string &path);
+  /// `text` is a module of plan.kernels.
+  explicit HostKernels(const std::string &text);
   ~HostKernels() override;
   HostKernels(const HostKernels &) = delete;
   HostKernels &operator=(const HostKernels &) = delete;
