@@ -52,23 +52,22 @@ static Value mix(Scalars &s, Value x) {
 static Value buildRowHash(OpBuilder &builder, Location loc, Value rng,
                           uint32_t id, int64_t tokens) {
   Scalars s(builder, loc);
+  Type i32 = builder.getI32Type();
+  auto slot = [&](int64_t i) { return readSlot(builder, loc, rng, i); };
   auto combine = [&](Value hash, Value next) {
     return mix(s, s.build<arith::XOrIOp>(hash, next));
   };
-  auto toInteger = [&](Value index) -> Value {
-    return arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
-                                      index);
-  };
-  auto slot = [&](int64_t i) { return readSlot(builder, loc, rng, i); };
-  Value key =
+  Value hash =
       mix(s, s.build<arith::AddIOp>(slot(0), s.integer(0x9e3779b9u * id)));
-  key = combine(combine(key, slot(1)), slot(2));
+  hash = combine(hash, slot(1));
+  hash = combine(hash, slot(2));
   Value row = linalg::IndexOp::create(builder, loc, 0);
   Value size = s.index(tokens);
-  Value sample = s.build<arith::AddIOp>(
-      slot(3), toInteger(s.build<arith::DivSIOp>(row, size)));
-  Value position = toInteger(s.build<arith::RemSIOp>(row, size));
-  return combine(combine(key, sample), position);
+  Value sample = s.build<arith::DivSIOp>(row, size);
+  sample = arith::IndexCastOp::create(builder, loc, i32, sample);
+  hash = combine(hash, s.build<arith::AddIOp>(slot(3), sample));
+  Value position = s.build<arith::RemSIOp>(row, size);
+  return combine(hash, arith::IndexCastOp::create(builder, loc, i32, position));
 }
 
 SmallVector<Value> DropoutOp::decompose(OpBuilder &builder, Location loc,
@@ -214,8 +213,8 @@ SmallVector<Value> CrossEntropyGradOp::decompose(OpBuilder &builder,
   Value factor =
       row.map(f32, 1, targets, [&](OpBuilder &b, Location loc, ValueRange in) {
         Scalars s(b, loc);
-        Value scale = s.mul(readSlot(b, loc, operands[2], 1),
-                            readSlot(b, loc, operands[3], 0));
+        Value inverseCount = readSlot(b, loc, operands[2], 1);
+        Value scale = s.mul(inverseCount, readSlot(b, loc, operands[3], 0));
         return s.select(isScored(b, loc, in[0], vocab), scale, s.number(0.0));
       });
   Value dlogits = row.map(
@@ -339,7 +338,7 @@ public:
                Value rows)
       : row(builder, loc, rows), f32(builder.getF32Type()),
         columns(columnsOf(operands[0])), parameters(operands[4]),
-        state(operands[5]) {}
+        factor(number(operands[5], 4)), skipped(number(operands[5], 2)) {}
 
   /// The first moment (numbers 3 and 10 of the parameters) or, with `power` 2,
   /// the second (4 and 11).
@@ -363,7 +362,7 @@ private:
   RowBuilder row;
   Type f32;
   int64_t columns;
-  Value parameters, state;
+  Value parameters, factor, skipped;
 };
 
 Value AdamWBuilder::number(Value slot,
@@ -376,17 +375,16 @@ Value AdamWBuilder::number(Value slot,
 
 Value AdamWBuilder::update(SmallVector<Value> inputs,
                            function_ref<Value(Scalars &, ValueRange)> body) {
-  inputs.push_back(number(state, 2));
-  return row.map(f32, columns, inputs,
-                 [&](OpBuilder &b, Location loc, ValueRange in) {
-                   Scalars s(b, loc);
-                   return s.select(s.isGreater(in.back(), s.number(0.0)), in[0],
-                                   body(s, in));
-                 });
+  inputs.push_back(skipped);
+  return row.map(
+      f32, columns, inputs, [&](OpBuilder &b, Location loc, ValueRange in) {
+        Scalars s(b, loc);
+        Value value = body(s, in);
+        return s.select(s.isGreater(in.back(), s.number(0.0)), in[0], value);
+      });
 }
 
 Value AdamWBuilder::moment(Value moment, Value gradient, unsigned power) {
-  Value factor = number(state, 4);
   Value kept = number(parameters, 2 + power);
   Value added = number(parameters, 9 + power);
   return update({moment, gradient, factor, kept, added},
@@ -401,13 +399,15 @@ Value AdamWBuilder::moment(Value moment, Value gradient, unsigned power) {
 
 Value AdamWBuilder::parameter(Value p, Value m, Value v, bool hasDecay) {
   Value step = number(parameters, [](Scalars &s, Reader read) {
-    return s.div(read(0), read(7));
+    Value rate = read(0);
+    return s.div(rate, read(7));
   });
   Value root = number(parameters, 8), epsilon = number(parameters, 5);
   SmallVector<Value> inputs = {p, m, v, step, root, epsilon};
   if (hasDecay)
     inputs.push_back(number(parameters, [](Scalars &s, Reader read) {
-      return s.sub(s.number(1.0), s.mul(read(0), read(2)));
+      Value rate = read(0);
+      return s.sub(s.number(1.0), s.mul(rate, read(2)));
     }));
   return update(inputs, [&](Scalars &s, ValueRange in) {
     Value from = hasDecay ? s.mul(in[0], in[6]) : in[0];
