@@ -66,6 +66,17 @@ public:
   virtual Status read(uint32_t buffer, uint64_t offset, void *data,
                       uint64_t bytes) = 0;
 
+  /// The same for any buffer that lives as long as the plan: parameters and
+  /// moments, which checkpoints are made of.
+  virtual Status writeGlobal(uint32_t buffer, uint64_t offset, const void *data,
+                             uint64_t bytes) {
+    return write(buffer, offset, data, bytes);
+  }
+  virtual Status readGlobal(uint32_t buffer, uint64_t offset, void *data,
+                            uint64_t bytes) {
+    return read(buffer, offset, data, bytes);
+  }
+
   virtual MemoryReport memory() const = 0;
 
   /// Runs a program once with a timer around each instruction.
