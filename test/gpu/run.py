@@ -6,7 +6,7 @@ memory against allocated memory.
     run.py [--bin DIR] [--work DIR] [--arch ARCH]            compiles and runs
     run.py --prepare ...                                     compiles only
 
-A plan that is already in the work folder is used as it is, so plans can be
+A run takes a plan that is already in the work folder as it is, so plans can be
 made on a machine that has gpt2c and run on one that has a GPU.
 
 SPDX-License-Identifier: Apache-2.0
@@ -38,14 +38,17 @@ TINY = ("base", "head_80", "head_128", "relu_two_heads", "erf_gelu_odd_mlp",
 class GpuTools(Tools):
     """Compiles CUDA plans, or takes those that are there."""
 
-    def __init__(self, bin_dir, work_dir, arch):
+    def __init__(self, bin_dir, work_dir, arch, fresh):
         super().__init__(bin_dir, work_dir)
+        self.fresh = fresh
         self.flags = ["--target=cuda", f"--arch={arch}"]
 
     def plan(self, model, mode, precision, *flags):
         flags = [*self.flags, f"--precision={precision}", *flags]
         path = self.plan_path(model, mode, *flags)
-        return path if path.exists() else self.compile(model, mode, *flags)
+        if path.exists() and not self.fresh:
+            return path
+        return self.compile(model, mode, *flags)
 
 
 def tiny_plans(tools):
@@ -154,10 +157,11 @@ def main():
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("--prepare", action="store_true")
     args = parser.parse_args()
-    tools = GpuTools(args.bin, args.work, args.arch)
+    tools = GpuTools(args.bin, args.work, args.arch, fresh=args.prepare)
     if args.prepare:
         tiny_plans(tools)
-        mini_plans(tools)
+        if MINI.is_dir():
+            mini_plans(tools)
         return
     report = Report()
     check_tiny(report, tools)

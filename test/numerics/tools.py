@@ -75,8 +75,11 @@ class Tools:
     def run(self, *command):
         command = [str(part) for part in command]
         print("$", " ".join(command), flush=True)
-        done = subprocess.run([self.bin / command[0], *command[1:]],
-                              stdout=subprocess.PIPE, text=True)
+        program = self.bin / command[0]
+        if not program.exists():
+            raise SystemExit(f"FAILED: {program} is not there")
+        done = subprocess.run([program, *command[1:]], stdout=subprocess.PIPE,
+                              text=True)
         if done.returncode:
             raise SystemExit(f"FAILED: exit status {done.returncode}")
         return done.stdout
