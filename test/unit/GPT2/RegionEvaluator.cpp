@@ -15,20 +15,10 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <map>
-#include <random>
 
 using namespace mlir;
 
 namespace gpt2test {
-
-Matrix randomMatrix(int64_t rows, int64_t columns, unsigned seed) {
-  Matrix matrix(rows, columns);
-  std::mt19937 engine(seed);
-  std::normal_distribution<double> normal(0.1, 1.5);
-  for (double &value : matrix.data)
-    value = normal(engine);
-  return matrix;
-}
 
 namespace {
 

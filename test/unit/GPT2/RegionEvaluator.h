@@ -3,30 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "test/unit/GPT2/Matrix.h"
+
 #include "mlir/IR/MLIRContext.h"
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 namespace gpt2test {
-
-/// A matrix of doubles; integers are doubles, too.
-struct Matrix {
-  Matrix(int64_t rows, int64_t columns, double value = 0)
-      : rows(rows), columns(columns), data(rows * columns, value) {}
-
-  double &at(int64_t i, int64_t j = 0) { return data[i * columns + j]; }
-  double at(int64_t i, int64_t j = 0) const { return data[i * columns + j]; }
-
-  int64_t rows, columns;
-  std::vector<double> data;
-};
-
-using Matrices = std::vector<Matrix>;
-
-/// A matrix of reproducible numbers around 0.
-Matrix randomMatrix(int64_t rows, int64_t columns, unsigned seed);
 
 class RegionEvaluator {
 public:
