@@ -31,6 +31,13 @@ bool isKernelInput(RankedTensorType type) {
   return type && type.getRank() == 2 && !type.isDynamicDim(1);
 }
 
+/// One sum a column: partial sums of row blocks, whose number is in `config`.
+bool isColumnSum(KernelOp kernel, Value value) {
+  RankedTensorType type = tensorTypeOf(value);
+  return kernel.hasRowBlocks() && type && type.getRank() == 2 &&
+         type.getDimSize(0) == 1 && !type.isDynamicDim(1);
+}
+
 /// Block arguments are `index`, then what `accept` takes.
 LogicalResult checkArguments(KernelOp op, Region &region) {
   Block &block = region.front();
@@ -67,7 +74,7 @@ LogicalResult checkBodyOps(KernelOp kernel, Region &region) {
     return op.emitOpError("does not belong in a kernel's normal form");
   }
   for (Value value : yieldOf(region).getValues())
-    if (!isFull(tensorTypeOf(value)))
+    if (!isFull(tensorTypeOf(value)) && !isColumnSum(kernel, value))
       return kernel.emitOpError()
              << "output type " << value.getType()
              << " is not a tensor of dynamic rows and static columns";
@@ -97,6 +104,17 @@ LogicalResult checkMatvec(KernelOp op) {
   return success();
 }
 
+LogicalResult checkRowBlocks(KernelOp op) {
+  if (!op.hasRowBlocks())
+    return success();
+  auto rows = op.getConfig<IntegerAttr>("rows");
+  auto blocks = op.getConfig<IntegerAttr>("row_blocks");
+  if (rows && blocks && blocks.getInt() > 0 && rows.getInt() >= blocks.getInt())
+    return success();
+  return op.emitOpError("config of a kernel with row_blocks needs integers "
+                        "1 <= row_blocks <= rows");
+}
+
 } // namespace
 
 LogicalResult KernelOp::verify() {
@@ -110,7 +128,7 @@ LogicalResult KernelOp::verify() {
     return emitOpError() << "kind '" << getKind()
                          << (wantsEpilogue ? "' needs an epilogue"
                                            : "' has no epilogue");
-  return success();
+  return checkRowBlocks(*this);
 }
 
 LogicalResult KernelOp::verifyRegions() {

@@ -86,6 +86,10 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"ModuleOp">,
       * `tensor<1x1>`: one;
       * `tensor<VxC>`: a table, read only through `tensor.extract`.
 
+    Where it yields a `tensor<1xC>`, sums over rows, `config` holds `rows` R and
+    `row_blocks` B: block i of B is the rows from R * i / B on, and the output
+    is `CxB`, the sums of each block.
+
     `matvec` kernels compute `epilogue(prologue(x) * W^T)`. `body` is the
     prologue: it yields x, `tensor<?xK>`. `epilogue` takes the number of rows,
     the f32 accumulators `tensor<?xN>` and its own inputs, and yields the
@@ -114,6 +118,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"ModuleOp">,
     static constexpr llvm::StringLiteral matvecKind = "matvec";
     bool isRow() { return getKind() == rowKind; }
     bool isMatvec() { return getKind() == matvecKind; }
+    /// Launches count blocks of rows, not rows.
+    bool hasRowBlocks() { return isRow() && getConfigAttr().get("row_blocks"); }
 
     /// Types that a launch must bring, in argument order: a row kernel's
     /// inputs; a matvec's prologue inputs, weight and epilogue inputs.

@@ -79,6 +79,14 @@ plan.kernel @k "row" body {
 
 // -----
 
+// expected-error@+1 {{config of a kernel with row_blocks needs integers 1 <= row_blocks <= rows}}
+plan.kernel @k "row" config {rows = 4 : i64, row_blocks = 5 : i64} body {
+^bb0(%rows: index, %x: tensor<?x8xf32>):
+  plan.yield %x : tensor<?x8xf32>
+}
+
+// -----
+
 // expected-error@+1 {{a region yields nothing}}
 plan.kernel @k "row" body {
 ^bb0(%rows: index, %x: tensor<1x8xf32>):

@@ -40,7 +40,8 @@ void gpt2c::registerCpuCodegen(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-/// Rows of the widest tensor of a kernel that make one call worth its while.
+/// Rows of the widest tensor of a kernel that make one call worth its while, or
+/// row blocks where it counts those.
 static unsigned rowsGrainOf(plan::KernelOp kernel) {
   int64_t width = 1;
   auto widen = [&](ArrayRef<RankedTensorType> types) {
@@ -49,7 +50,11 @@ static unsigned rowsGrainOf(plan::KernelOp kernel) {
   };
   widen(kernel.getInputTypes());
   widen(kernel.getOutputTypes());
-  return std::max<int64_t>(1, elementsGrain / width);
+  int64_t rowsPerUnit = 1;
+  if (kernel.hasRowBlocks())
+    rowsPerUnit =
+        kernel.getConfigInt("rows") / kernel.getConfigInt("row_blocks");
+  return std::max<int64_t>(1, elementsGrain / (width * rowsPerUnit));
 }
 
 /// A module with the kernels of `plan` alone, lowered to the LLVM dialect.

@@ -38,7 +38,7 @@ struct LowerRowKernels : gpt2c::impl::LowerRowKernelsBase<LowerRowKernels> {
     if (failed(program))
       return failure();
     OpBuilder builder(kernel);
-    cpu::RowEmitter emitter(*program, builder);
+    cpu::RowEmitter emitter(*program, blocksOf(kernel), builder);
     FailureOr<func::FuncOp> function =
         emitter.emit(kernel.getLoc(), kernel.getSymName());
     if (failed(function))
@@ -46,6 +46,13 @@ struct LowerRowKernels : gpt2c::impl::LowerRowKernelsBase<LowerRowKernels> {
     count(*program, *function);
     kernel.erase();
     return success();
+  }
+
+  static std::optional<cpu::RowBlocks> blocksOf(plan::KernelOp kernel) {
+    if (!kernel.hasRowBlocks())
+      return std::nullopt;
+    return cpu::RowBlocks{kernel.getConfigInt("rows"),
+                          kernel.getConfigInt("row_blocks")};
   }
 
   void count(const cpu::RowProgram &program, func::FuncOp function) {

@@ -22,6 +22,12 @@ def LowerRowKernels : Pass<"lower-row-kernels", "::mlir::ModuleOp"> {
     computed again where that is cheap, or kept in a temporary on the stack
     (at most 256 KiB a kernel).
 
+    A column sum (a generic of loops reduction, parallel) becomes partial sums.
+    The kernel's config holds `rows` and `row_blocks` B; the range then counts
+    blocks, block i being the rows from rows * i / B on. Its sums are added up
+    in row order in a buffer on the stack and written to column i of an output
+    of shape C x B.
+
     Vectors have 16 elements for every target and sums use 64 partial sums in a
     fixed order, so results depend neither on the instruction set, nor on what
     a kernel was fused with, nor on how rows are split over threads.

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -47,8 +48,8 @@ FailureOr<Value> RowEmitter::elementOf(Value operand, AffineMap map,
   return value;
 }
 
-/// The element that a step's body yields; for a reduction the one that it
-/// adds.
+/// The element that a step's body yields; for a reduction or column sum the
+/// one that it adds.
 FailureOr<Value> RowEmitter::evaluate(const RowStep &step, Position &position) {
   if (Value known = position.elements.lookup(step.op->getResult(0)))
     return known;
@@ -68,7 +69,7 @@ FailureOr<Value> RowEmitter::evaluate(const RowStep &step, Position &position) {
     return failure();
 
   Value yielded = body->getTerminator()->getOperand(0);
-  if (step.kind == StepKind::Reduction) {
+  if (step.reduces()) {
     Combiner combiner = RowProgram::getCombiner(step.op);
     return mapping.lookupOrDefault(combiner.op->getOperand(combiner.element));
   }
@@ -79,9 +80,8 @@ FailureOr<Value> RowEmitter::evaluate(const RowStep &step, Position &position) {
 
 LogicalResult RowEmitter::cloneBody(const RowStep &step, Position &position,
                                     IRMapping &mapping) {
-  Operation *combiner = step.kind == StepKind::Reduction
-                            ? RowProgram::getCombiner(step.op).op
-                            : nullptr;
+  Operation *combiner =
+      step.reduces() ? RowProgram::getCombiner(step.op).op : nullptr;
   for (Operation &op : step.op.getBody()->without_terminator()) {
     if (&op == combiner)
       continue;
@@ -195,6 +195,14 @@ void RowEmitter::store(Value element, Value buffer, Value column,
     vector::StoreOp::create(builder, loc, value, buffer, at);
 }
 
+/// Adds to the block's sums of `lanes` columns.
+void RowEmitter::addToColumn(const RowStep &step, Value element, Value column,
+                             int64_t lanes) {
+  Value buffer = memory.lookup(step.op->getResult(0));
+  Value sum = load(buffer, builder.getF32Type(), zero, column, lanes);
+  store(combine(step, broadcast(element, lanes), sum), buffer, column, lanes);
+}
+
 Value RowEmitter::bitcast(Value value, Type element) {
   Type type = value.getType();
   if (getElementTypeOrSelf(type) == element)
@@ -218,6 +226,15 @@ Value RowEmitter::columnIndices(Position &position) {
   Value steps = vector::StepOp::create(builder, loc, type);
   return arith::AddIOp::create(
       builder, loc, broadcast(position.column, position.lanes), steps);
+}
+
+/// What a reduction's accumulator starts from.
+FailureOr<Value> RowEmitter::startOf(const RowStep &reduction) {
+  auto fill = reduction.op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  Operation *value = fill.getInputs()[0].getDefiningOp();
+  if (!value || !isa<arith::ConstantOp>(value))
+    return reduction.op.emitOpError("starts from a value that is not constant");
+  return builder.clone(*value)->getResult(0);
 }
 
 Value RowEmitter::neutral(const RowStep &reduction, int64_t lanes) {
@@ -252,6 +269,22 @@ Value RowEmitter::foldLanes(const RowStep &reduction, Value vector) {
     vector = combine(reduction, high, low);
   }
   return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
+}
+
+void RowEmitter::forColumns(int64_t width,
+                            function_ref<void(Value, int64_t)> body) {
+  int64_t whole = width / rowLanes * rowLanes;
+  auto loop = [&](int64_t begin, int64_t end, int64_t lanes) {
+    auto loop = scf::ForOp::create(builder, loc, constantIndex(begin),
+                                   constantIndex(end), constantIndex(lanes));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar(), lanes);
+  };
+  if (whole)
+    loop(0, whole, rowLanes);
+  if (whole < width)
+    loop(whole, width, 1);
 }
 
 Value RowEmitter::constantIndex(int64_t value) {

@@ -35,14 +35,80 @@ FailureOr<func::FuncOp> RowEmitter::emit(Location location, StringRef name) {
   allocateTemporaries();
 
   ArrayRef<BlockArgument> arguments = function.getArguments();
-  auto loop = scf::ForOp::create(builder, loc, arguments.drop_back().back(),
-                                 arguments.back(), constantIndex(1));
+  Value begin = arguments.drop_back().back(), end = arguments.back();
+  if (failed(blocks ? emitBlocks(begin, end) : emitRows(begin, end)))
+    return failure();
   func::ReturnOp::create(builder, loc);
+  return function;
+}
+
+LogicalResult RowEmitter::emitRows(Value begin, Value end) {
+  auto loop = scf::ForOp::create(builder, loc, begin, end, constantIndex(1));
+  OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   row = loop.getInductionVar();
-  if (failed(emitRow()))
+  return emitRow();
+}
+
+LogicalResult RowEmitter::emitBlocks(Value begin, Value end) {
+  auto loop = scf::ForOp::create(builder, loc, begin, end, constantIndex(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value block = loop.getInductionVar();
+  auto firstRowOf = [&](Value block) -> Value {
+    Value product =
+        arith::MulIOp::create(builder, loc, block, constantIndex(blocks->rows));
+    return arith::DivUIOp::create(builder, loc, product,
+                                  constantIndex(blocks->count));
+  };
+  Value next = arith::AddIOp::create(builder, loc, block, constantIndex(1));
+  if (failed(startColumnSums()) ||
+      failed(emitRows(firstRowOf(block), firstRowOf(next))))
     return failure();
-  return function;
+  storeColumnSums(block);
+  return success();
+}
+
+/// Fills the accumulators of a block.
+LogicalResult RowEmitter::startColumnSums() {
+  for (const RowStep &step : program.getSteps()) {
+    if (step.kind != StepKind::ColumnSum)
+      continue;
+    FailureOr<Value> start = startOf(step);
+    if (failed(start))
+      return failure();
+    Value buffer = memory.lookup(step.op->getResult(0));
+    forColumns(step.width, [&](Value column, int64_t lanes) {
+      store(*start, buffer, column, lanes);
+    });
+  }
+  return success();
+}
+
+/// Writes the accumulators to column `block` of the outputs.
+void RowEmitter::storeColumnSums(Value block) {
+  for (auto [tensor, buffer] : outputs) {
+    const RowStep *step = program.getProducer(tensor);
+    if (step->kind != StepKind::ColumnSum)
+      continue;
+    auto loop = scf::ForOp::create(
+        builder, loc, zero, constantIndex(step->width), constantIndex(1));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value column = loop.getInductionVar();
+    Value sum =
+        load(memory.lookup(tensor), builder.getF32Type(), zero, column, 1);
+    memref::StoreOp::create(builder, loc, sum, buffer,
+                            ValueRange{column, block});
+  }
+}
+
+/// Partial sums have a row a column and a column a block.
+MemRefType RowEmitter::outputTypeOf(Value tensor) const {
+  const RowStep *step = program.getProducer(tensor);
+  if (step->kind != StepKind::ColumnSum)
+    return memoryTypeOf(tensor);
+  return MemRefType::get({step->width, blocks->count}, builder.getF32Type());
 }
 
 void RowEmitter::createFunction(Location loc, StringRef name) {
@@ -56,27 +122,31 @@ void RowEmitter::createFunction(Location loc, StringRef name) {
     tensors.push_back(RowProgram::stripCasts(result));
 
   SmallVector<Type> types;
-  for (Value tensor : tensors)
-    types.push_back(memoryTypeOf(tensor));
+  for (auto [index, tensor] : llvm::enumerate(tensors))
+    types.push_back(index < numInputs ? memoryTypeOf(tensor)
+                                      : outputTypeOf(tensor));
   types.append(2, builder.getIndexType());
   function = func::FuncOp::create(builder, loc, name,
                                   builder.getFunctionType(types, {}));
   builder.setInsertionPointToStart(function.addEntryBlock());
   for (auto [index, tensor] : llvm::enumerate(tensors)) {
     Value buffer = function.getArgument(index);
-    memory.try_emplace(tensor, buffer);
     if (index >= numInputs)
       outputs.push_back({tensor, buffer});
+    const RowStep *step = program.getProducer(tensor);
+    if (!step || (step->kind != StepKind::ColumnSum && !step->late))
+      memory.try_emplace(tensor, buffer);
   }
   zero = constantIndex(0);
 }
 
-/// One row of every stored map that does not leave the kernel, outside the row
-/// loop.
+/// One row of every stored map that does not leave the kernel at once and of
+/// the column sums, outside the row loop.
 void RowEmitter::allocateTemporaries() {
   for (const RowStep &step : program.getSteps()) {
     Value result = step.op->getResult(0);
-    if (!step.stored || memory.contains(result))
+    bool isNeeded = step.stored || step.kind == StepKind::ColumnSum;
+    if (!isNeeded || memory.contains(result))
       continue;
     auto type = MemRefType::get({1, step.width},
                                 memoryElementOf(getElementTypeOrSelf(result)));
@@ -99,12 +169,26 @@ LogicalResult RowEmitter::emitRow() {
   for (auto [tensor, buffer] : outputs)
     if (Value value = rowValues.lookup(tensor))
       store(value, buffer, zero, 1);
+  storeLate();
   return success();
+}
+
+void RowEmitter::storeLate() {
+  for (auto [tensor, buffer] : outputs) {
+    const RowStep *step = program.getProducer(tensor);
+    if (!step->late)
+      continue;
+    forColumns(step->width, [&](Value column, int64_t lanes) {
+      store(load(memory.lookup(tensor), getElementTypeOrSelf(tensor), zero,
+                 column, lanes),
+            buffer, column, lanes);
+    });
+  }
 }
 
 LogicalResult RowEmitter::emitScalars(unsigned level) {
   for (const RowStep &step : program.getSteps()) {
-    if (step.kind != StepKind::Scalar || step.level != level)
+    if (!step.isOutsidePasses() || step.level != level)
       continue;
     Position position;
     position.column = zero;
@@ -112,7 +196,10 @@ LogicalResult RowEmitter::emitScalars(unsigned level) {
     FailureOr<Value> value = evaluate(step, position);
     if (failed(value))
       return failure();
-    rowValues[step.op->getResult(0)] = *value;
+    if (step.kind == StepKind::ColumnSum)
+      addToColumn(step, *value, zero, 1);
+    else
+      rowValues[step.op->getResult(0)] = *value;
   }
   return success();
 }
@@ -131,19 +218,17 @@ static bool mayReorder(const RowStep &step) {
 LogicalResult RowEmitter::emitPass(unsigned level, int64_t width) {
   SmallVector<const RowStep *> steps;
   for (const RowStep &step : program.getSteps())
-    if (step.level == level && step.width == width &&
-        (step.kind == StepKind::Reduction || step.stored))
+    if (step.level == level && step.width == width && step.runsInPass())
       steps.push_back(&step);
 
   Accumulators sums;
   for (const RowStep *step : steps) {
     if (step->kind != StepKind::Reduction)
       continue;
-    auto fill = step->op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
-    Operation *value = fill.getInputs()[0].getDefiningOp();
-    if (!value || !isa<arith::ConstantOp>(value))
-      return step->op.emitOpError("starts from a value that is not constant");
-    sums.push_back(builder.clone(*value)->getResult(0));
+    FailureOr<Value> start = startOf(*step);
+    if (failed(start))
+      return failure();
+    sums.push_back(*start);
   }
   currentLevel = level;
   bool vectorize = llvm::all_of(
@@ -234,31 +319,40 @@ RowEmitter::emitLoop(ArrayRef<const RowStep *> steps, int64_t begin,
 }
 
 /// What one pass does at one position: every store, and one accumulation a
-/// reduction.
+/// reduction or column sum.
 LogicalResult RowEmitter::emitColumns(ArrayRef<const RowStep *> steps,
                                       Position &position,
                                       MutableArrayRef<Value> accumulators) {
-  size_t next = 0;
+  // All reads before the first write: an output may lie over an input.
+  SmallVector<Value> elements;
   for (const RowStep *step : steps) {
     FailureOr<Value> element = evaluate(*step, position);
     if (failed(element))
       return failure();
+    elements.push_back(*element);
+  }
+  size_t next = 0;
+  for (auto [step, element] : llvm::zip(steps, elements)) {
     if (step->kind == StepKind::Reduction) {
       Value &accumulator = accumulators[next++];
       accumulator =
-          combine(*step, broadcast(*element, position.lanes), accumulator);
+          combine(*step, broadcast(element, position.lanes), accumulator);
+      continue;
+    }
+    if (step->kind == StepKind::ColumnSum) {
+      addToColumn(*step, element, position.column, position.lanes);
       continue;
     }
     Value result = step->op->getResult(0);
     bool leaves = false;
     for (auto [tensor, buffer] : outputs) {
-      if (tensor != result)
+      if (tensor != result || step->late)
         continue;
-      store(*element, buffer, position.column, position.lanes);
+      store(element, buffer, position.column, position.lanes);
       leaves = true;
     }
     if (!leaves)
-      store(*element, memory.lookup(result), position.column, position.lanes);
+      store(element, memory.lookup(result), position.column, position.lanes);
   }
   return success();
 }

@@ -69,6 +69,12 @@ static FailureOr<int64_t> getWidth(linalg::GenericOp op) {
   return width;
 }
 
+/// Bytes of one row of a step's result.
+static int64_t bytesOf(const RowStep &step) {
+  Type element = getElementTypeOrSelf(step.op->getResult(0));
+  return step.width * (element.getIntOrFloatBitWidth() / 8);
+}
+
 Combiner RowProgram::getCombiner(linalg::GenericOp reduction) {
   Block *block = reduction.getBody();
   Value accumulator = block->getArguments().back();
@@ -87,32 +93,50 @@ Combiner RowProgram::getCombiner(linalg::GenericOp reduction) {
 LogicalResult RowProgram::addStep(linalg::GenericOp op) {
   SmallVector<utils::IteratorType> loops = op.getIteratorTypesArray();
   FailureOr<int64_t> width = getWidth(op);
-  if (loops.size() != 2 || loops[0] != utils::IteratorType::parallel ||
+  constexpr auto reduction = utils::IteratorType::reduction;
+  if (loops.size() != 2 || (loops[0] == reduction && loops[1] == reduction) ||
       failed(width) || op->getNumResults() != 1)
     return op.emitOpError("is not in the normal form of row kernels: it needs "
-                          "one result, two loops, rows parallel, and rank-2 "
-                          "operands of static width read at [d0 or 0, d1 or "
-                          "0]");
+                          "one result, two loops, at most one of them a "
+                          "reduction, and rank-2 operands of static width "
+                          "read at [d0 or 0, d1 or 0]");
   RowStep step;
   step.op = op;
   step.width = *width;
-  if (loops[1] == utils::IteratorType::reduction) {
+  if (loops[0] == reduction)
+    step.kind = StepKind::ColumnSum;
+  else if (loops[1] == reduction)
     step.kind = StepKind::Reduction;
-    if (!getCombiner(op).op ||
-        !op.getDpsInits()[0].getDefiningOp<linalg::FillOp>())
-      return op.emitOpError("is a reduction outside the normal form: it "
-                            "starts from linalg.fill and ends in one addf, "
-                            "mulf, maximumf or minimumf of the accumulator");
-  } else {
+  else
     step.kind = *width == 1 ? StepKind::Scalar : StepKind::Map;
-  }
-  if (failed(checkOperands(step)))
+  if (failed(checkReduction(step)) || failed(checkOperands(step)))
     return failure();
   step.level = levelFor(step);
   producers[op->getResult(0)] = steps.size();
   steps.push_back(step);
-  numLevels =
-      std::max(numLevels, step.level + (step.kind == StepKind::Scalar ? 0 : 1));
+  numLevels = std::max(numLevels, step.level + !step.isOutsidePasses());
+  return success();
+}
+
+LogicalResult RowProgram::checkReduction(const RowStep &step) const {
+  linalg::GenericOp op = step.op;
+  if (!step.reduces())
+    return success();
+  Operation *combiner = getCombiner(op).op;
+  if (!combiner || !op.getDpsInits()[0].getDefiningOp<linalg::FillOp>())
+    return op.emitOpError("is a reduction outside the normal form: it "
+                          "starts from linalg.fill and ends in one addf, "
+                          "mulf, maximumf or minimumf of the accumulator");
+  if (step.kind != StepKind::ColumnSum)
+    return success();
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (!isa<arith::AddFOp>(combiner) || !type.getElementType().isF32() ||
+      type.getShape() != ArrayRef<int64_t>{1, step.width} ||
+      !isa<AffineConstantExpr>(map.getResult(0)) || !readsColumns(map))
+    return op.emitOpError("reduces rows outside the normal form: it adds up "
+                          "into tensor<1xCxf32> at [0, d1], C the width of "
+                          "what it reads");
   return success();
 }
 
@@ -128,6 +152,10 @@ LogicalResult RowProgram::checkOperands(const RowStep &step) const {
              << operand->getOperandNumber()
              << ", which is neither an argument of the kernel nor computed by "
                 "a linalg.generic before";
+    if (producer && producer->kind == StepKind::ColumnSum)
+      return op.emitOpError("reads operand ")
+             << operand->getOperandNumber()
+             << ", a sum over rows, which is complete only after the kernel";
     if (producer && producer->kind == StepKind::Map &&
         !op.getMatchingIndexingMap(operand).isIdentity())
       return op.emitOpError("reads operand ")
@@ -159,12 +187,10 @@ const RowStep *RowProgram::getProducer(Value tensor) const {
 
 SmallVector<int64_t> RowProgram::getWidths(unsigned level) const {
   SmallVector<int64_t> widths;
-  for (const RowStep &step : steps) {
-    bool runs = step.kind == StepKind::Reduction ||
-                (step.kind == StepKind::Map && step.stored);
-    if (runs && step.level == level && !llvm::is_contained(widths, step.width))
+  for (const RowStep &step : steps)
+    if (step.runsInPass() && step.level == level &&
+        !llvm::is_contained(widths, step.width))
       widths.push_back(step.width);
-  }
   return widths;
 }
 
@@ -180,12 +206,19 @@ void RowProgram::addCost(const RowStep &step, int64_t &cost) const {
   }
 }
 
-void RowProgram::chooseStored() {
+LogicalResult RowProgram::chooseStored() {
   for (Value result : body->getTerminator()->getOperands())
     if (auto it = producers.find(stripCasts(result)); it != producers.end())
       steps[it->second].stored = steps[it->second].kind == StepKind::Map;
 
   int64_t budget = rowStackBytes;
+  for (RowStep &step : steps) {
+    if (step.kind == StepKind::ColumnSum)
+      budget -= bytesOf(step);
+    if (budget < 0)
+      return step.op.emitOpError("needs more stack for column sums than the ")
+             << rowStackBytes << " bytes of a kernel";
+  }
   for (RowStep &step : steps) {
     if (step.kind != StepKind::Map || step.stored)
       continue;
@@ -197,13 +230,44 @@ void RowProgram::chooseStored() {
     });
     int64_t cost = 0;
     addCost(step, cost);
-    Type element = getElementTypeOrSelf(step.op->getResult(0));
-    int64_t bytes = step.width * (element.getIntOrFloatBitWidth() / 8);
+    int64_t bytes = bytesOf(step);
     if (!readLater || cost <= recomputeLimit || bytes > budget)
       continue;
     step.stored = true;
     budget -= bytes;
   }
+  return chooseLate(budget);
+}
+
+/// True if computing `step` reads an argument of type `type`.
+bool RowProgram::readsArgument(const RowStep &step, Type type) const {
+  return llvm::any_of(step.op.getDpsInputs(), [&](Value input) {
+    const RowStep *producer = getProducer(input);
+    if (!producer)
+      return stripCasts(input).getType() == type;
+    return producer->kind == StepKind::Map && !producer->stored &&
+           readsArgument(*producer, type);
+  });
+}
+
+/// An output may take the place of an input of its type. Within a pass reads
+/// come first; what later passes read must not be overwritten by then.
+LogicalResult RowProgram::chooseLate(int64_t budget) {
+  for (Value result : body->getTerminator()->getOperands()) {
+    RowStep &step = steps[producers.lookup(stripCasts(result))];
+    step.late = step.stored && llvm::any_of(steps, [&](const RowStep &reader) {
+                  return reader.level > step.level && reader.runsInPass() &&
+                         readsArgument(reader, step.op->getResult(0).getType());
+                });
+    if (step.late)
+      budget -= bytesOf(step);
+    if (budget < 0)
+      return step.op.emitOpError("is a result that later passes may not "
+                                 "overwrite inputs with, and a row of it does "
+                                 "not fit the ")
+             << rowStackBytes << " bytes of stack of a kernel";
+  }
+  return success();
 }
 
 FailureOr<RowProgram> RowProgram::analyze(Block &body) {
@@ -222,6 +286,7 @@ FailureOr<RowProgram> RowProgram::analyze(Block &body) {
     if (!program.getProducer(result))
       return body.getTerminator()->emitOpError("result ")
              << index << " is not computed by a linalg.generic of the kernel";
-  program.chooseStored();
+  if (failed(program.chooseStored()))
+    return failure();
   return program;
 }

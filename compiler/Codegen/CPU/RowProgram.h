@@ -5,7 +5,9 @@
 // docs/architecture.md. Looked at one row at a time it is a list of steps:
 //  - a scalar step computes values of the row from other values of the row,
 //  - a map computes one element a column,
-//  - a reduction folds the columns into a value of the row.
+//  - a reduction folds the columns into a value of the row,
+//  - a column sum folds the rows into a value of the column. It is a result of
+//    the kernel and nothing in the kernel may read it.
 // Whatever a step needs from a reduction is known only after all columns were
 // seen, so the row is walked in passes: level 0 needs no reduction, level n + 1
 // needs one of level n. Within a pass values stay in registers.
@@ -23,7 +25,7 @@ namespace mlir::gpt2c::cpu {
 /// computed again: OpenMP threads may have stacks of 2 MiB only.
 inline constexpr int64_t rowStackBytes = 256 * 1024;
 
-enum class StepKind { Scalar, Map, Reduction };
+enum class StepKind { Scalar, Map, Reduction, ColumnSum };
 
 struct RowStep {
   /// A handle; MLIR's ops have no const methods.
@@ -31,12 +33,30 @@ struct RowStep {
   StepKind kind = StepKind::Scalar;
   /// Columns that the step walks over; 1 for a scalar step.
   int64_t width = 1;
-  /// The pass that computes a map or a reduction; for a scalar step the first
-  /// pass that can read it.
+  /// The pass that computes the step; for one outside passes the first pass
+  /// that comes after it.
   unsigned level = 0;
   /// A map whose result goes to memory, because it leaves the kernel or
   /// because a later pass reads it and computing it again costs more.
   bool stored = false;
+  /// A stored map that leaves the kernel only when the row is complete: its
+  /// output may lie over an input that a later pass still reads.
+  bool late = false;
+
+  /// Folds elements into an accumulator with its body's combiner.
+  bool reduces() const {
+    return kind == StepKind::Reduction || kind == StepKind::ColumnSum;
+  }
+  /// Needs no loop over columns: computed between the passes.
+  bool isOutsidePasses() const {
+    return kind == StepKind::Scalar ||
+           (kind == StepKind::ColumnSum && width == 1);
+  }
+  /// Must run in its pass, whoever reads it.
+  bool runsInPass() const {
+    return (reduces() && !isOutsidePasses()) ||
+           (kind == StepKind::Map && stored);
+  }
 };
 
 /// The one operation that folds an element into the accumulator.
@@ -59,8 +79,8 @@ public:
   /// The step that computes a tensor, or null for a block argument.
   const RowStep *getProducer(Value tensor) const;
 
-  /// Widths of the maps and reductions of a level that must run there, in
-  /// program order and each once.
+  /// Widths of the steps of a level that must run there, in program order and
+  /// each once.
   SmallVector<int64_t> getWidths(unsigned level) const;
 
   /// The tensor behind tensor.cast, which only changes what is known of rows.
@@ -72,9 +92,12 @@ private:
   explicit RowProgram(Block &body) : body(&body) {}
 
   LogicalResult addStep(linalg::GenericOp op);
+  LogicalResult checkReduction(const RowStep &step) const;
   LogicalResult checkOperands(const RowStep &step) const;
   unsigned levelFor(const RowStep &step) const;
-  void chooseStored();
+  LogicalResult chooseStored();
+  LogicalResult chooseLate(int64_t budget);
+  bool readsArgument(const RowStep &step, Type type) const;
   void addCost(const RowStep &step, int64_t &cost) const;
 
   Block *body;

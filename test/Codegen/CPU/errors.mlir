@@ -48,3 +48,52 @@ plan.kernel @through "row" body {
   // expected-error @below {{result 0 is not computed by a linalg.generic of the kernel}}
   plan.yield %x : tensor<?x16xf32>
 }
+
+// -----
+
+#column = affine_map<(i, j) -> (0, j)>
+#full = affine_map<(i, j) -> (i, j)>
+plan.kernel @product "row" config {rows = 8 : i64, row_blocks = 2 : i64} body {
+^bb0(%rows: index, %x: tensor<?x16xf32>):
+  %one = arith.constant 1.0 : f32
+  %e = tensor.empty() : tensor<1x16xf32>
+  %f = linalg.fill ins(%one : f32) outs(%e : tensor<1x16xf32>) -> tensor<1x16xf32>
+  // expected-error @below {{reduces rows outside the normal form}}
+  %y = linalg.generic {indexing_maps = [#full, #column],
+      iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<?x16xf32>) outs(%f : tensor<1x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.mulf %a, %o : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x16xf32>
+  plan.yield %y : tensor<1x16xf32>
+}
+
+// -----
+
+#column = affine_map<(i, j) -> (0, j)>
+#full = affine_map<(i, j) -> (i, j)>
+plan.kernel @unfinished "row" config {rows = 8 : i64, row_blocks = 2 : i64} body {
+^bb0(%rows: index, %x: tensor<?x16xf32>):
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x16xf32>
+  %ex = tensor.empty(%rows) : tensor<?x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x16xf32>) -> tensor<1x16xf32>
+  %s = linalg.generic {indexing_maps = [#full, #column],
+      iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<?x16xf32>) outs(%f : tensor<1x16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %a, %o : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x16xf32>
+  // expected-error @below {{reads operand 1, a sum over rows, which is complete only after the kernel}}
+  %y = linalg.generic {indexing_maps = [#full, #column, #full],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%x, %s : tensor<?x16xf32>, tensor<1x16xf32>)
+      outs(%ex : tensor<?x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x16xf32>
+  plan.yield %y : tensor<?x16xf32>
+}
