@@ -1,4 +1,4 @@
-//===- ConfigParser.cpp - Reading config.json -----------------------------===//
+//===- ConfigParser.cpp - Reading and writing config.json -----------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // Follows transformers' GPT2Config: the same defaults for absent keys and the
@@ -74,6 +74,7 @@ struct ActivationAlias {
   std::string_view name;
   Activation activation;
 };
+/// The first name of an activation is the one that is written.
 constexpr ActivationAlias activationAliases[] = {
     {"gelu_new", Activation::GeluTanh},
     {"gelu_pytorch_tanh", Activation::GeluTanh},
@@ -222,4 +223,34 @@ Result<ModelConfig> gpt2rt::parseModelConfig(std::string_view text,
   if (!reader.status().ok())
     return reader.status();
   return config;
+}
+
+std::string gpt2rt::printModelConfig(const ModelConfig &config) {
+  const auto *alias = std::ranges::find(activationAliases, config.activation,
+                                        &ActivationAlias::activation);
+  auto token = [](std::optional<int64_t> id) {
+    return id ? Json(*id) : Json(nullptr);
+  };
+  // Sorted, as transformers' are.
+  Json document = {
+      {"activation_function", alias->name},
+      {"architectures", Json::array({"GPT2LMHeadModel"})},
+      {"attn_pdrop", config.attnDropout},
+      {"bos_token_id", token(config.bosTokenId)},
+      {"embd_pdrop", config.embdDropout},
+      {"eos_token_id", token(config.eosTokenId)},
+      {"layer_norm_epsilon", config.layerNormEpsilon},
+      {"model_type", "gpt2"},
+      {"n_embd", config.width},
+      {"n_head", config.heads},
+      {"n_inner", config.inner},
+      {"n_layer", config.layers},
+      {"n_positions", config.nPositions},
+      {"reorder_and_upcast_attn", config.reorderAndUpcastAttn},
+      {"resid_pdrop", config.residDropout},
+      {"scale_attn_by_inverse_layer_idx", config.scaleAttnByInverseLayerIdx},
+      {"scale_attn_weights", config.scaleAttnWeights},
+      {"tie_word_embeddings", config.tieWordEmbeddings},
+      {"vocab_size", config.vocabSize}};
+  return document.dump(/*indent=*/2) + "\n";
 }

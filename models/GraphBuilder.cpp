@@ -18,7 +18,12 @@ using gpt2rt::ModelConfig;
 
 namespace {
 
-constexpr int64_t defaultChunk = 256;
+/// Numbers the places where a layer drops values, in program order: attention,
+/// attention's branch, the MLP's branch. 0 is the embedding. A place has its
+/// number whether it drops anything or not.
+int32_t dropoutIdOf(int64_t layer, int64_t place) {
+  return static_cast<int32_t>(1 + 3 * layer + place);
+}
 
 /// Where a program's rows stand and which cache rows they use.
 struct Sequences {
@@ -38,6 +43,7 @@ public:
   void buildPrefill(int64_t chunk);
   void buildDecode(int64_t batch);
   void buildEval(int64_t batch, int64_t rows);
+  void buildTraining(int64_t batch);
 
 private:
   /// The global `name`, or its first `rows` rows.
@@ -47,6 +53,9 @@ private:
   }
 
   Value embed(Value tokens, const Sequences &at);
+  /// `x`, parts of it dropped in training. Each place has its own `id`.
+  Value dropout(Value x, StringRef name, double probability, int64_t id,
+                const Sequences &at);
   Value layerNorm(Value x, StringRef name);
   Value linear(Value x, StringRef name, bool f32Result = false);
   Value attention(Value qkv, int64_t layer, const Sequences &at);
@@ -58,7 +67,8 @@ private:
                                x, at.count);
   }
   /// Final norm and product with the head.
-  Value logits(Value x);
+  Value logits(Value x, bool f32Result = true);
+  Value loss(Value logits, Value targets);
   void sample(Value logits, int64_t slots, const Sequences &at);
   void finish() { func::ReturnOp::create(builder, locate("return")); }
 
@@ -74,6 +84,7 @@ private:
 
   const SymbolTable &symbols;
   const ModelConfig &config;
+  bool isTraining; ///< only then values are dropped
   OpBuilder builder;
   Block *block;
   ReadOp lastRead;
@@ -84,7 +95,9 @@ private:
 ProgramBuilder::ProgramBuilder(ModuleOp module, const SymbolTable &symbols,
                                StringRef name, const ModelConfig &config,
                                ProgramAttr program)
-    : symbols(symbols), config(config), builder(module.getContext()) {
+    : symbols(symbols), config(config),
+      isTraining(program.getRole() == ProgramRole::Accumulate),
+      builder(module.getContext()) {
   builder.setInsertionPointToEnd(module.getBody());
   auto function = func::FuncOp::create(builder, locate(name), name,
                                        builder.getFunctionType({}, {}));
@@ -116,6 +129,17 @@ Value ProgramBuilder::embed(Value tokens, const Sequences &at) {
   return EmbedOp::create(builder, locate("embed"),
                          matrix(rowsOf(tokens), config.width), tokens, wte, wpe,
                          at.starts, at.batch);
+}
+
+Value ProgramBuilder::dropout(Value x, StringRef name, double probability,
+                              int64_t id, const Sequences &at) {
+  if (!isTraining || probability == 0)
+    return x;
+  return DropoutOp::create(
+      builder, locate(name), x.getType(), x, read("rng"),
+      builder.getF32FloatAttr(static_cast<float>(probability)),
+      builder.getI32IntegerAttr(static_cast<int32_t>(id)),
+      builder.getI64IntegerAttr(at.batch));
 }
 
 Value ProgramBuilder::layerNorm(Value x, StringRef name) {
@@ -157,21 +181,31 @@ Value ProgramBuilder::attention(Value qkv, int64_t layer, const Sequences &at) {
     v = append.getVResult();
     caches.append({{kName, k}, {vName, v}});
   }
+  Value rng;
+  FloatAttr dropout;
+  IntegerAttr dropoutId;
+  if (isTraining && config.attnDropout != 0) {
+    rng = read("rng");
+    dropout = builder.getF32FloatAttr(static_cast<float>(config.attnDropout));
+    dropoutId = builder.getI32IntegerAttr(dropoutIdOf(layer, 0));
+  }
   return AttentionOp::create(builder, locate(layerName(layer, "attn")),
                              matrix(rowsOf(qkv), config.width), /*lse=*/Type(),
-                             qkv, k, v, at.starts, at.slot, /*rng=*/Value(),
+                             qkv, k, v, at.starts, at.slot, rng,
                              builder.getI64IntegerAttr(at.batch),
                              builder.getI64IntegerAttr(config.heads),
                              builder.getF32FloatAttr(static_cast<float>(scale)),
-                             /*dropout=*/FloatAttr(),
-                             /*dropout_id=*/IntegerAttr())
+                             dropout, dropoutId)
       .getResult();
 }
 
 Value ProgramBuilder::layer(Value x, int64_t index, const Sequences &at) {
   auto named = [&](StringRef name) { return layerName(index, name); };
-  auto add = [&](StringRef name, Value branch) -> Value {
-    return AddOp::create(builder, locate(named(name)), x, branch);
+  auto add = [&](StringRef name, Value branch, int64_t place) -> Value {
+    branch = dropout(branch, named((name + ".drop").str()), config.residDropout,
+                     dropoutIdOf(index, place), at);
+    return AddOp::create(builder, locate(named((name + ".add").str())), x,
+                         branch);
   };
   Value qkv = linear(layerNorm(x, named("ln_1")), named("attn.c_attn"));
   Value attended = attention(qkv, index, at);
@@ -183,15 +217,14 @@ Value ProgramBuilder::layer(Value x, int64_t index, const Sequences &at) {
   }
   // What a branch adds to the f32 residual stream is not rounded first: that
   // rounding would cost more perplexity in bf16 than all others together.
-  x = add("attn.add",
-          linear(attended, named("attn.c_proj"), /*f32Result=*/true));
+  x = add("attn", linear(attended, named("attn.c_proj"), /*f32Result=*/true),
+          1);
   Value hidden = linear(layerNorm(x, named("ln_2")), named("mlp.c_fc"));
   std::string_view kind = gpt2rt::activationName(config.activation);
   hidden = ActivationOp::create(
       builder, locate(named("mlp.act")), hidden.getType(),
       *symbolizeActivationKind(StringRef(kind.data(), kind.size())), hidden);
-  return add("mlp.add", linear(hidden, named("mlp.c_proj"),
-                               /*f32Result=*/true));
+  return add("mlp", linear(hidden, named("mlp.c_proj"), /*f32Result=*/true), 2);
 }
 
 Value ProgramBuilder::layers(Value x, const Sequences &at) {
@@ -200,12 +233,18 @@ Value ProgramBuilder::layers(Value x, const Sequences &at) {
   return x;
 }
 
-Value ProgramBuilder::logits(Value x) {
+Value ProgramBuilder::logits(Value x, bool f32Result) {
   x = layerNorm(x, "ln_f");
   Value head = read(headName(config));
   return LinearOp::create(builder, locate("lm_head"),
                           matrix(rowsOf(x), rowsOf(head)), x, head,
-                          /*bias=*/nullptr, /*f32_result=*/true);
+                          /*bias=*/nullptr, f32Result);
+}
+
+Value ProgramBuilder::loss(Value logits, Value targets) {
+  auto losses = RankedTensorType::get({rowsOf(logits)}, builder.getF32Type());
+  return CrossEntropyOp::create(builder, locate("loss"), losses, logits,
+                                targets, config.vocabSize);
 }
 
 /// Samples from `logits` into the first `slots` slots (0: all) and writes what
@@ -242,70 +281,26 @@ void ProgramBuilder::buildEval(int64_t batch, int64_t rows) {
   Value targets = read("targets", rows);
   Sequences at = {batch, Value(), Value(), Value()};
   Value scores = logits(layers(embed(tokens, at), at));
-  Value losses = CrossEntropyOp::create(
-      builder, locate("loss"),
-      RankedTensorType::get({rows}, builder.getF32Type()), scores, targets,
-      config.vocabSize);
+  Value losses = loss(scores, targets);
   write("logits", scores);
   write("losses", losses);
   finish();
 }
 
-//===----------------------------------------------------------------------===//
-// Options and module
-//===----------------------------------------------------------------------===//
-
-/// Fails where a tensor would be larger than the dialect takes.
-gpt2rt::Status checkSizes(const BuildOptions &options,
-                          const ModelConfig &config) {
-  constexpr int64_t maxElements = int64_t(1) << 40;
-  bool isEval = options.mode == GraphMode::Eval;
-  int64_t rows = isEval ? options.batch * options.seq
-                        : std::max(options.batch, options.chunk);
-  int64_t columns =
-      std::max({paddedVocab(config), 3 * config.width, config.inner});
-  int64_t cache = isEval ? 0 : options.batch * options.seq * config.width;
-  int64_t table = paddedVocab(config) * config.width;
-  if (rows <= std::numeric_limits<int32_t>::max() &&
-      std::max({rows * columns, cache, table}) <= maxElements)
-    return {};
-  return gpt2rt::invalidArgument(
-      "--batch=", options.batch, " with --seq=", options.seq,
-      " makes tensors that are too large: choose less");
+/// The forward half of accumulate, or validate. Their logits take the place of
+/// their own gradient, so they have the type that the head's product asks for.
+void ProgramBuilder::buildTraining(int64_t batch) {
+  Value inputs = read("inputs"), targets = read("targets");
+  Sequences at = {batch, Value(), Value(), Value()};
+  Value x = dropout(embed(inputs, at), "embed.drop", config.embdDropout,
+                    /*id=*/0, at);
+  write("losses", loss(logits(layers(x, at), /*f32Result=*/false), targets));
+  finish();
 }
 
-/// Fills in defaults; fails where an option does not fit the model.
-gpt2rt::Result<BuildOptions> resolve(BuildOptions options,
-                                     const ModelConfig &config) {
-  constexpr int64_t maxBatch = 4096;
-  if (options.batch < 1 || options.batch > maxBatch)
-    return gpt2rt::invalidArgument("--batch=", options.batch,
-                                   " must be between 1 and ", maxBatch);
-  if (options.seq == 0)
-    options.seq = config.nPositions;
-  if (options.seq < 1 || options.seq > config.nPositions)
-    return gpt2rt::invalidArgument("--seq=", options.seq,
-                                   " must be between 1 and the model's ",
-                                   config.nPositions, " positions");
-  if (options.chunk == 0)
-    options.chunk = std::min(defaultChunk, options.seq);
-  if (options.chunk < 1 || options.chunk > options.seq)
-    return gpt2rt::invalidArgument(
-        "a prefill chunk of ", options.chunk,
-        " tokens must be between 1 and --seq=", options.seq);
-  GPT2_RETURN_IF_ERROR(checkSizes(options, config));
-  if (options.buckets.empty()) {
-    for (int64_t bucket = 1; bucket < options.batch; bucket *= 2)
-      options.buckets.push_back(bucket);
-    options.buckets.push_back(options.batch);
-  }
-  for (int64_t bucket : options.buckets)
-    if (bucket < 1 || bucket > options.batch)
-      return gpt2rt::invalidArgument(
-          "decode bucket ", bucket,
-          " must be between 1 and --batch=", options.batch);
-  return options;
-}
+//===----------------------------------------------------------------------===//
+// Module
+//===----------------------------------------------------------------------===//
 
 void setModelAttr(ModuleOp module, const ModelConfig &config, StringRef name,
                   const BuildOptions &options) {
@@ -317,6 +312,8 @@ void setModelAttr(ModuleOp module, const ModelConfig &config, StringRef name,
       modelAttrName,
       builder.getDictionaryAttr(
           {builder.getNamedAttr("name", builder.getStringAttr(name)),
+           builder.getNamedAttr(
+               "config_json", builder.getStringAttr(printModelConfig(config))),
            number("vocab", config.vocabSize),
            number("padded_vocab", paddedVocab(config)),
            number("positions", options.seq), number("width", config.width),
@@ -343,6 +340,13 @@ void buildPrograms(ModuleOp module, const ModelConfig &config,
         .buildEval(options.batch, options.batch * options.seq);
     return;
   }
+  if (options.mode == GraphMode::Train) {
+    program("accumulate", ProgramRole::Accumulate, options.batch, options.seq)
+        .buildTraining(options.batch);
+    program("validate", ProgramRole::Validate, options.batch, options.seq)
+        .buildTraining(options.batch);
+    return;
+  }
   program("prefill", ProgramRole::Prefill, 1, options.chunk, "count")
       .buildPrefill(options.chunk);
   for (int64_t bucket : options.buckets)
@@ -353,11 +357,15 @@ void buildPrograms(ModuleOp module, const ModelConfig &config,
 } // namespace
 
 gpt2rt::Result<OwningOpRef<ModuleOp>>
-gpt2c::buildGraph(MLIRContext &context, const ModelConfig &config,
+gpt2c::buildGraph(MLIRContext &context, const ModelConfig &given,
                   StringRef name, const BuildOptions &options) {
-  gpt2rt::Result<BuildOptions> resolved = resolve(options, config);
+  gpt2rt::Result<BuildOptions> resolved = resolveOptions(options, given);
   if (!resolved.ok())
     return resolved.status();
+  ModelConfig config = given;
+  if (options.dropout)
+    config.residDropout = config.embdDropout = config.attnDropout =
+        *options.dropout;
   context.loadDialect<GPT2Dialect>();
   OpBuilder builder(&context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());

@@ -67,6 +67,10 @@ struct ModelConfig {
 Result<ModelConfig> parseModelConfig(std::string_view text,
                                      std::string_view what);
 
+/// The text of a config.json that parseModelConfig reads back as `config`, laid
+/// out as transformers writes it.
+std::string printModelConfig(const ModelConfig &config);
+
 /// Reads a config.json, or the one in a model directory.
 Result<ModelConfig> loadModelConfig(const std::string &pathOrDir);
 

@@ -33,6 +33,7 @@ public:
   void buildState();
 
 private:
+  void buildTrainingState();
   void buildLayer(int64_t layer);
 
   /// A vector that is stored as it is.
@@ -121,10 +122,25 @@ void GlobalBuilder::buildCaches() {
              builder.getF32Type());
 }
 
-// Names and shapes are docs/architecture.md's.
+// Names, order and shapes of all slots are docs/architecture.md's.
+void GlobalBuilder::buildTrainingState() {
+  Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
+  int64_t rows = options.batch * options.seq;
+  state("inputs", {rows}, i32);
+  state("targets", {rows}, i32);
+  state("order", {rows}, i32);
+  state("losses", {rows}, f32);
+  state("loss_sum", {1}, f32);
+  state("step_params", {16}, f32);
+  state("rng", {4}, i32);
+  state("train_state", {8}, f32);
+}
+
 void GlobalBuilder::buildState() {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   int64_t vocab = paddedVocab(config), batch = options.batch;
+  if (options.mode == GraphMode::Train)
+    return buildTrainingState();
   if (options.mode == GraphMode::Eval) {
     int64_t rows = batch * options.seq;
     state("eval_tokens", {rows}, i32);

@@ -3,7 +3,7 @@
 #ifndef GPT2C_MODELS_MODELGLOBALS_H
 #define GPT2C_MODELS_MODELGLOBALS_H
 
-#include "models/GraphBuilder.h"
+#include "models/BuildOptions.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -95,6 +95,8 @@ LogicalResult verifyModel(Operation *op, Attribute attr) {
     return op->emitError("'gpt2.model' must be a dictionary on a module");
   if (!model.getAs<StringAttr>("name"))
     return op->emitError("'gpt2.model' needs the string 'name'");
+  if (model.get("config_json") && !model.getAs<StringAttr>("config_json"))
+    return op->emitError("'gpt2.model' has a 'config_json' that is no string");
   for (StringRef key : {"vocab", "padded_vocab", "positions", "width", "layers",
                         "heads", "inner", "eos", "parameters"}) {
     auto value = model.getAs<IntegerAttr>(key);

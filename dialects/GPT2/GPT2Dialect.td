@@ -20,8 +20,9 @@ def GPT2_Dialect : Dialect {
     - `gpt2.program` on `func.func`: what the program is (`#gpt2.program`);
     - `gpt2.model` on the module: a dictionary with `name`, `vocab`,
       `padded_vocab`, `positions` (of a sequence in these programs), `width`,
-      `layers`, `heads`, `inner`, `eos` (-1: none) and `parameters`, which
-      export writes into the plan;
+      `layers`, `heads`, `inner`, `eos` (-1: none) and `parameters`, and where
+      the model came from a config.json, `config_json`, its text; export writes
+      them into the plan;
     - `gpt2.precision` on the module: `fp32`, `tf32`, `fp16` or `bf16`, set by
       `mixed-precision`.
   }];

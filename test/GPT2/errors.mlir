@@ -103,6 +103,11 @@ module attributes {gpt2.model = {name = "x"}} {}
 
 // -----
 
+// expected-error @+1 {{'gpt2.model' has a 'config_json' that is no string}}
+module attributes {gpt2.model = {name = "x", config_json = 1 : i64}} {}
+
+// -----
+
 // expected-error @+1 {{'gpt2.precision' must be "fp32", "tf32", "fp16" or "bf16" on a module}}
 module attributes {gpt2.precision = "int8"} {}
 

@@ -29,11 +29,15 @@ public:
 
   void runOnOperation() override {
     BuildOptions options;
-    options.mode = eval ? GraphMode::Eval : GraphMode::Generate;
+    options.mode = train  ? GraphMode::Train
+                   : eval ? GraphMode::Eval
+                          : GraphMode::Generate;
     options.batch = batch;
     options.seq = seq;
     options.chunk = chunk;
     options.buckets.assign(buckets.begin(), buckets.end());
+    if (dropout.hasValue())
+      options.dropout = dropout;
     auto imported = importModel(getContext(), model, options);
     if (!imported.ok()) {
       getOperation().emitError(imported.status().message());
@@ -47,6 +51,9 @@ public:
 private:
   Option<std::string> model{*this, "model", llvm::cl::desc("MODEL argument")};
   Option<bool> eval{*this, "eval", llvm::cl::desc("Build the eval program")};
+  Option<bool> train{*this, "train",
+                     llvm::cl::desc("Build the training programs")};
+  Option<double> dropout{*this, "dropout", llvm::cl::desc("In training")};
   Option<int64_t> batch{*this, "batch", llvm::cl::desc("Sequences"),
                         llvm::cl::init(1)};
   Option<int64_t> seq{*this, "seq", llvm::cl::desc("Positions"),

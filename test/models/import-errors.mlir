@@ -13,8 +13,12 @@
 // RUN: not gpt2-opt %s --test-import-model="model=tiny seq=16 chunk=17" 2>&1 | FileCheck %s --check-prefix=CHUNK
 // RUN: not gpt2-opt %s --test-import-model="model=tiny batch=2 buckets=1,4" 2>&1 | FileCheck %s --check-prefix=BUCKET
 // RUN: not gpt2-opt %s --test-import-model="model=%S/Inputs/long eval=true batch=4096" 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: not gpt2-opt %s --test-import-model="model=tiny train=true dropout=1" 2>&1 | FileCheck %s --check-prefix=DROPOUT
+// RUN: not gpt2-opt %s --test-import-model="model=tiny train=true dropout=-0.5" 2>&1 | FileCheck %s --check-prefix=DROPOUT
+// RUN: not gpt2-opt %s --test-import-model="model=%S/Inputs/long train=true batch=4096" 2>&1 | FileCheck %s --check-prefix=LARGE
 module {}
 
+// DROPOUT: error: --dropout={{1|-0.5}} must be at least 0 and less than 1
 // PRESET: error: model 'gpt3' is not a file, a directory or a preset (tiny, distilgpt2, gpt2, gpt2-medium, gpt2-large, gpt2-xl)
 // CROSS: error: {{.*}}cross_attention/config.json{{.*}}cross-attention is not supported
 // TRUNCATED: error: {{.*}}truncated/config.json

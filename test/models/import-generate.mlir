@@ -5,7 +5,7 @@
 // RUN: gpt2-opt %s --test-import-model="model=gpt2" | FileCheck %s --check-prefix=GPT2
 module {}
 
-// CHECK: module attributes {gpt2.model = {eos = 256 : i64, heads = 2 : i64, inner = 256 : i64, layers = 2 : i64, name = "tiny", padded_vocab = 384 : i64, parameters = 120640 : i64, positions = 32 : i64, vocab = 257 : i64, width = 64 : i64}}
+// CHECK: module attributes {gpt2.model = {config_json = "{\0A  \22activation_function\22: \22gelu_new\22,{{.*}}}\0A", eos = 256 : i64, heads = 2 : i64, inner = 256 : i64, layers = 2 : i64, name = "tiny", padded_vocab = 384 : i64, parameters = 120640 : i64, positions = 32 : i64, vocab = 257 : i64, width = 64 : i64}}
 // The tied table is one global, padded; Conv1D weights are transposed.
 // CHECK-NEXT: gpt2.global parameter @wte.weight : tensor<384x64xf32> names ["wte.weight", "lm_head.weight"] source [257, 64]
 // CHECK-NEXT: gpt2.global parameter @wpe.weight : tensor<64x64xf32> names ["wpe.weight"]

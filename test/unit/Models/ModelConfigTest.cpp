@@ -62,6 +62,41 @@ TEST(ModelConfig, EveryKeyIsHonoured) {
   EXPECT_EQ(config.eosTokenId, 99);
 }
 
+TEST(ModelConfig, PrintsWhatItReadsBack) {
+  for (std::string_view more :
+       {R"("bos_token_id":1,"eos_token_id":99)",
+        R"("n_inner":30,"activation_function":"gelu",)"
+        R"("layer_norm_epsilon":1e-6,"scale_attn_weights":false,)"
+        R"("scale_attn_by_inverse_layer_idx":true,)"
+        R"("reorder_and_upcast_attn":true,"tie_word_embeddings":false,)"
+        R"("resid_pdrop":0.2,"embd_pdrop":0.3,"attn_pdrop":0,)"
+        R"("bos_token_id":null,"eos_token_id":0)"}) {
+    ASSERT_ASSIGN(ModelConfig config, parse(withKeys(more)));
+    ASSERT_ASSIGN(ModelConfig again, parse(printModelConfig(config)));
+    EXPECT_EQ(again, config);
+  }
+  for (const std::string &preset : presetNames()) {
+    ASSERT_ASSIGN(ModelConfig config, presetConfig(preset));
+    ASSERT_ASSIGN(ModelConfig again, parse(printModelConfig(config)));
+    EXPECT_EQ(again, config) << preset;
+  }
+}
+
+TEST(ModelConfig, PrintsEveryActivation) {
+  for (std::string_view spelled : {"gelu_new", "gelu", "gelu_fast",
+                                   "quick_gelu", "relu", "silu", "tanh"}) {
+    ASSERT_ASSIGN(
+        ModelConfig one,
+        parse(withKeys(strCat(R"("activation_function":")", spelled, "\""))));
+    std::string text = printModelConfig(one);
+    EXPECT_NE(text.find(strCat("\"activation_function\": \"", spelled, "\"")),
+              std::string::npos)
+        << text;
+    ASSERT_ASSIGN(ModelConfig again, parse(text));
+    EXPECT_EQ(again, one);
+  }
+}
+
 TEST(ModelConfig, TokenIdsOutsideTheVocabularyAreNone) {
   // The default, 50256, lies outside this vocabulary too.
   ASSERT_ASSIGN(ModelConfig config,

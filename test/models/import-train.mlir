@@ -1,0 +1,55 @@
+// The forward halves of the training programs: slots, dropout and its numbers.
+// RUN: gpt2-opt %s --test-import-model="model=tiny train=true batch=2 seq=16" | FileCheck %s
+// RUN: gpt2-opt %s --test-import-model="model=tiny train=true dropout=0.25" | FileCheck %s --check-prefix=OVERRIDE
+// RUN: gpt2-opt %s --test-import-model="model=tiny train=true dropout=0" | FileCheck %s --check-prefix=NONE
+module {}
+
+// CHECK: positions = 16
+// CHECK-NOT: gpt2.global cache
+// CHECK: gpt2.global parameter @ln_f.bias
+// CHECK-NEXT: gpt2.global state @inputs : tensor<32xi32>
+// CHECK-NEXT: gpt2.global state @targets : tensor<32xi32>
+// CHECK-NEXT: gpt2.global state @order : tensor<32xi32>
+// CHECK-NEXT: gpt2.global state @losses : tensor<32xf32>
+// CHECK-NEXT: gpt2.global state @loss_sum : tensor<1xf32>
+// CHECK-NEXT: gpt2.global state @step_params : tensor<16xf32>
+// CHECK-NEXT: gpt2.global state @rng : tensor<4xi32>
+// CHECK-NEXT: gpt2.global state @train_state : tensor<8xf32>
+
+// Embedding, then attention, its branch and the MLP's of each layer.
+// CHECK-NEXT: func.func @accumulate() attributes {gpt2.program = #gpt2.program<role = accumulate, batch = 2, tokens = 16>}
+// CHECK: %[[E:.*]] = gpt2.embed %inputs, %wte.weight, %wpe.weight batch 2 : tensor<32xi32>
+// CHECK-NEXT: %[[D:.*]] = gpt2.dropout %[[E]], %rng probability 1.000000e-01 id 0 batch 2 : tensor<32x64xf32>
+// CHECK-NEXT: gpt2.layer_norm %[[D]]
+// CHECK: %[[A:.*]] = gpt2.attention %{{.*}} rng %rng dropout 1.000000e-01 id 1 batch 2 heads 2
+// CHECK-NEXT: %[[P:.*]] = gpt2.linear %[[A]], %h.0.attn.c_proj.weight, %h.0.attn.c_proj.bias {f32_result}
+// CHECK-NEXT: %[[PD:.*]] = gpt2.dropout %[[P]], %rng probability 1.000000e-01 id 2 batch 2
+// CHECK-NEXT: gpt2.add %[[D]], %[[PD]]
+// CHECK: gpt2.linear {{.*}}, %h.0.mlp.c_proj.weight
+// CHECK-NEXT: gpt2.dropout %{{.*}}, %rng probability 1.000000e-01 id 3 batch 2
+// CHECK: gpt2.attention %{{.*}} dropout 1.000000e-01 id 4
+// CHECK: gpt2.dropout %{{.*}} id 5
+// CHECK: gpt2.dropout %{{.*}} id 6
+// CHECK: %[[LOGITS:.*]] = gpt2.linear {{.*}}, %wte.weight :
+// CHECK-NEXT: %[[LOSSES:.*]] = gpt2.cross_entropy %[[LOGITS]], %targets vocab 257
+// CHECK-NEXT: gpt2.write @losses, %[[LOSSES]]
+// CHECK-NEXT: return
+
+// CHECK: func.func @validate() attributes {gpt2.program = #gpt2.program<role = validate, batch = 2, tokens = 16>}
+// CHECK-NOT: rng
+// CHECK: %[[LOGITS:.*]] = gpt2.linear {{.*}}, %wte.weight :
+// CHECK-NEXT: %[[LOSSES:.*]] = gpt2.cross_entropy %[[LOGITS]], %targets vocab 257
+// CHECK-NEXT: gpt2.write @losses, %[[LOSSES]]
+// CHECK-NEXT: return
+// CHECK-NOT: func.func
+
+// One probability for all three, in the configuration too; all of the model's
+// positions and one sequence where nothing else is said.
+// OVERRIDE: \22attn_pdrop\22: 0.25,{{.*}}\22embd_pdrop\22: 0.25,{{.*}}\22resid_pdrop\22: 0.25,
+// OVERRIDE: func.func @accumulate() attributes {gpt2.program = #gpt2.program<role = accumulate, batch = 1, tokens = 64>}
+// OVERRIDE: gpt2.dropout %{{.*}} probability 2.500000e-01 id 0 batch 1
+// OVERRIDE: gpt2.attention %{{.*}} dropout 2.500000e-01 id 1
+
+// NONE: @accumulate
+// NONE-NOT: rng
+// NONE: return
