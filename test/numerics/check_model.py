@@ -4,6 +4,8 @@ reference.safetensors beside it: logits, losses and greedy tokens.
 
     check_model.py BIN_DIR WORK_DIR MODEL_DIR [gpt2c flags...]
 
+MODEL_DIR may be the bare name of one of tools.VARIANTS.
+
 A reference has input_ids [2, T], greedy [1, N] (the continuation of the first
 PROMPT ids of row 0) and either logits [2, T, V] or tail_logits [2, k, V] with
 loss [2, T-1].
@@ -14,7 +16,7 @@ import math
 import sys
 from pathlib import Path
 
-from tools import (Report, Tools, header, joined, largest_difference,
+from tools import (VARIANTS, Report, Tools, header, joined, largest_difference,
                    read_safetensors, rows, skip)
 
 PROMPT = 8
@@ -66,7 +68,7 @@ def check_greedy(report, tools, model, reference, flags):
 
 def main():
     bin_dir, work_dir, model, *flags = sys.argv[1:]
-    model = Path(model)
+    model = Path(model) if "/" in model else VARIANTS / model
     if not model.is_dir():
         skip(f"{model} is not here")
     if missing_bias(model):

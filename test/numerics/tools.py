@@ -15,6 +15,8 @@ MODELS = REPO / "test/numerics/models"
 # Larger models and texts lie beside the repository; tests that want them are
 # skipped where they are absent.
 SHARED = Path(os.environ.get("GPT2_SHARED", REPO.parent / "shared"))
+# Models with references, one folder each: GPT2_VARIANTS names another copy.
+VARIANTS = Path(os.environ.get("GPT2_VARIANTS", SHARED / "models/variants"))
 SKIPPED = 77  # the exit status that ctest counts as skipped
 
 _TYPES = {"F32": "f", "F64": "d", "I64": "q", "I32": "i"}
