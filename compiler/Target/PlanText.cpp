@@ -43,6 +43,8 @@ private:
   void print(const fb::Launch &op);
   void print(const fb::Matmul &op);
   void print(const fb::Attention &op);
+  void print(const fb::AttentionGrad &op);
+  void print(const fb::EmbedGrad &op);
   void print(const fb::CacheAppend &op);
   void print(const fb::Sample &op);
   void print(const fb::LoadWeight &op);
@@ -56,6 +58,11 @@ private:
   void printDynamic(bool dynamic) {
     if (dynamic)
       os << " dynamic";
+  }
+  void printDropout(int32_t rng, float dropout, uint32_t id) {
+    printOptional("rng", rng);
+    if (rng >= 0)
+      os << " dropout " << dropout << " id " << id;
   }
 
   const gpt2rt::Plan &plan;
@@ -152,7 +159,8 @@ void Printer::print(const fb::Matmul &op) {
   os << "matmul " << op.m() << 'x' << op.n() << 'x' << op.k() << " in "
      << nameOf(op.a()) << " weight " << nameOf(op.weight());
   printOptional("bias", op.bias());
-  os << " out " << nameOf(op.d());
+  os << (op.transpose_a() ? " transposed" : "")
+     << (op.accumulate() ? " inout " : " out ") << nameOf(op.d());
   printOptional("workspace", op.workspace());
   printDynamic(op.dynamic_rows());
 }
@@ -165,9 +173,28 @@ void Printer::print(const fb::Attention &op) {
   printOptional("v", op.v_cache());
   printOptional("starts", op.starts());
   printOptional("slot", op.slot());
+  printDropout(op.rng(), op.dropout(), op.dropout_id());
   os << " out " << nameOf(op.out());
+  printOptional("lse", op.lse());
   printOptional("workspace", op.workspace());
   printDynamic(op.dynamic_rows());
+}
+
+void Printer::print(const fb::AttentionGrad &op) {
+  os << "attention_grad batch " << op.batch() << " tokens " << op.tokens()
+     << " heads " << op.heads() << 'x' << op.head_size() << " in "
+     << nameOf(op.qkv()) << " in " << nameOf(op.out()) << " lse "
+     << nameOf(op.lse()) << " in " << nameOf(op.dout());
+  printDropout(op.rng(), op.dropout(), op.dropout_id());
+  os << " out " << nameOf(op.dqkv());
+  printOptional("workspace", op.workspace());
+}
+
+void Printer::print(const fb::EmbedGrad &op) {
+  os << "embed_grad batch " << op.batch() << " tokens "
+     << op.tokens_per_sequence() << " in " << nameOf(op.dx()) << " tokens "
+     << nameOf(op.tokens()) << " order " << nameOf(op.order()) << " inout "
+     << nameOf(op.dwte()) << " inout " << nameOf(op.dwpe());
 }
 
 void Printer::print(const fb::CacheAppend &op) {
@@ -208,6 +235,10 @@ void Printer::printInstruction(const fb::Instruction &instruction) {
     return print(*instruction.op_as_Sample());
   case fb::Op::LoadWeight:
     return print(*instruction.op_as_LoadWeight());
+  case fb::Op::AttentionGrad:
+    return print(*instruction.op_as_AttentionGrad());
+  case fb::Op::EmbedGrad:
+    return print(*instruction.op_as_EmbedGrad());
   case fb::Op::Copy:
     os << "copy in " << nameOf(instruction.op_as_Copy()->src()) << " out "
        << nameOf(instruction.op_as_Copy()->dst());

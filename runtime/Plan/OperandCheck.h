@@ -41,4 +41,13 @@ struct OperandCheck {
   Status integers(const char *field, uint32_t buffer, uint64_t count) const;
 };
 
+/// Rows and dimensions are ints in kernels.
+inline constexpr uint32_t maxRows = 0x7fffffff;
+
+/// Attention, its gradient and its cache (ValidateAttention.cpp).
+Status checkAttention(const OperandCheck &operands, const fb::Attention &op);
+Status checkAttention(const OperandCheck &operands,
+                      const fb::AttentionGrad &op);
+Status checkAttention(const OperandCheck &operands, const fb::CacheAppend &op);
+
 } // namespace gpt2rt::detail

@@ -32,7 +32,8 @@ public:
   }
   void visit(const fb::Matmul &op) {
     add(Access::Read, "a", op.a()).add(Access::Read, "weight", op.weight());
-    add(Access::Read, "bias", op.bias()).add(Access::Write, "d", op.d());
+    add(Access::Read, "bias", op.bias());
+    add(op.accumulate() ? Access::ReadWrite : Access::Write, "d", op.d());
     add(Access::Write, "workspace", op.workspace());
   }
   void visit(const fb::Attention &op) {
@@ -40,8 +41,21 @@ public:
     add(Access::Read, "k_cache", op.k_cache());
     add(Access::Read, "v_cache", op.v_cache());
     add(Access::Read, "starts", op.starts());
-    add(Access::Read, "slot", op.slot());
+    add(Access::Read, "slot", op.slot()).add(Access::Read, "rng", op.rng());
+    add(Access::Write, "lse", op.lse());
     add(Access::Write, "workspace", op.workspace());
+  }
+  void visit(const fb::AttentionGrad &op) {
+    add(Access::Read, "qkv", op.qkv()).add(Access::Read, "out", op.out());
+    add(Access::Read, "lse", op.lse()).add(Access::Read, "dout", op.dout());
+    add(Access::Read, "rng", op.rng()).add(Access::Write, "dqkv", op.dqkv());
+    add(Access::Write, "workspace", op.workspace());
+  }
+  void visit(const fb::EmbedGrad &op) {
+    add(Access::Read, "dx", op.dx()).add(Access::Read, "tokens", op.tokens());
+    add(Access::Read, "order", op.order());
+    add(Access::ReadWrite, "dwte", op.dwte());
+    add(Access::ReadWrite, "dwpe", op.dwpe());
   }
   void visit(const fb::CacheAppend &op) {
     add(Access::Read, "qkv", op.qkv());
@@ -94,6 +108,10 @@ void gpt2rt::operandsOf(const fb::Instruction &instruction,
     return collector.visit(*instruction.op_as_Fill());
   case fb::Op::LoadWeight:
     return collector.visit(*instruction.op_as_LoadWeight());
+  case fb::Op::AttentionGrad:
+    return collector.visit(*instruction.op_as_AttentionGrad());
+  case fb::Op::EmbedGrad:
+    return collector.visit(*instruction.op_as_EmbedGrad());
   }
 }
 
@@ -117,6 +135,10 @@ const char *gpt2rt::instructionName(fb::Op op) {
     return "fill";
   case fb::Op::LoadWeight:
     return "load_weight";
+  case fb::Op::AttentionGrad:
+    return "attention_grad";
+  case fb::Op::EmbedGrad:
+    return "embed_grad";
   }
   return "none";
 }

@@ -38,9 +38,11 @@ static_assert(offsetof(PlanHeader, checksum) == 56);
 
 inline constexpr char planMagic[8] = {'G', 'P', 'T', '2', 'P', 'L', 'A', 'N'};
 inline constexpr uint16_t planMajor = 1;
-inline constexpr uint16_t planMinor = 0;
+inline constexpr uint16_t planMinor = 1;
+/// Set by plans of mode Train: gradients, moments and what computes them.
+inline constexpr uint64_t planTrainingFeature = 1;
 /// The bits of requiredFeatures that this runtime implements.
-inline constexpr uint64_t planKnownFeatures = 0;
+inline constexpr uint64_t planKnownFeatures = planTrainingFeature;
 
 /// Sections of the file and payloads inside their section start at multiples
 /// of this, which is more than ELF images and the FlatBuffer ask for.

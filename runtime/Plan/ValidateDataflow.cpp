@@ -13,7 +13,8 @@ namespace {
 class Dataflow {
 public:
   explicit Dataflow(const fb::Plan &plan)
-      : plan(plan), written(plan.buffers()->size(), false) {}
+      : plan(plan), written(plan.buffers()->size(), false),
+        initialized(plan.buffers()->size(), false) {}
 
   Status run() {
     for (uint32_t p = 0; p < plan.programs()->size(); ++p) {
@@ -47,8 +48,11 @@ private:
     for (const Operand &operand : operands)
       GPT2_RETURN_IF_ERROR(checkOperand(program, i, operand, where));
     for (const Operand &operand : operands)
-      if (operand.writes())
+      if (operand.writes()) {
         written[operand.buffer] = true;
+        if (program.role() == fb::Role::Init)
+          initialized[operand.buffer] = true;
+      }
     return Status::okStatus();
   }
 
@@ -65,25 +69,48 @@ private:
         kind(operand.buffer) != fb::ArenaKind::Workspace)
       return dataLoss(field.text(), " reads ", named(operand.buffer),
                       ", which nothing before it has written");
-    if (operand.writes() && kind(operand.buffer) == fb::ArenaKind::Weights &&
-        program.role() != fb::Role::Init)
-      return dataLoss(field.text(), " writes parameter ", named(operand.buffer),
-                      ", which only an Init program may");
+    if (operand.writes() && !mayWrite(program.role(), kind(operand.buffer)))
+      return dataLoss(field.text(), " writes ", noun(operand.buffer), " ",
+                      named(operand.buffer), ", which ",
+                      kind(operand.buffer) == fb::ArenaKind::Gradients
+                          ? "only Init, Accumulate and Update programs may"
+                          : "only an Init program may, or an Update program");
     return Status::okStatus();
+  }
+
+  /// Parameters and moments are the optimizer's to change, gradients also
+  /// those of the programs that sum them up.
+  static bool mayWrite(fb::Role role, fb::ArenaKind kind) {
+    if (!isInitialized(kind) || role == fb::Role::Init ||
+        role == fb::Role::Update)
+      return true;
+    return kind == fb::ArenaKind::Gradients && role == fb::Role::Accumulate;
+  }
+
+  /// Whether globals of the kind begin with what init writes.
+  static bool isInitialized(fb::ArenaKind kind) {
+    return kind == fb::ArenaKind::Weights || kind == fb::ArenaKind::Gradients ||
+           kind == fb::ArenaKind::Optimizer;
+  }
+
+  const char *noun(uint32_t index) const {
+    if (kind(index) == fb::ArenaKind::Gradients)
+      return "gradient";
+    return kind(index) == fb::ArenaKind::Optimizer ? "moment" : "parameter";
   }
 
   /// Whatever programs can read of a parameter, init has written.
   Status checkParameters() const {
     for (uint32_t i = 0; i < plan.buffers()->size(); ++i)
-      if (kind(i) == fb::ArenaKind::Weights && at(i).view_of() == -1 &&
-          !written[i])
-        return dataLoss("buffers[", i, "] is parameter ", named(i),
+      if (isInitialized(kind(i)) && at(i).view_of() == -1 && !initialized[i])
+        return dataLoss("buffers[", i, "] is ", noun(i), " ", named(i),
                         ", which no Init program writes");
     return Status::okStatus();
   }
 
   const fb::Plan &plan;
   std::vector<bool> written;     // by a view of it does not count
+  std::vector<bool> initialized; // the same, by an Init program
   std::vector<Operand> operands; // of the current instruction
 };
 

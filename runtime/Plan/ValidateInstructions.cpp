@@ -13,8 +13,6 @@ namespace {
 /// CUDA's limits on a launch.
 constexpr uint32_t maxGridX = 0x7fffffff, maxGridYZ = 65535;
 constexpr uint64_t maxParameterBytes = 4096;
-/// Rows and dimensions are ints in kernels.
-constexpr uint32_t maxRows = 0x7fffffff;
 
 /// Indices of every operand before anything looks at a buffer, and that the
 /// buffers of other programs are left alone.
@@ -72,14 +70,17 @@ Status check(const OperandCheck &operands, const fb::Launch &op) {
   if (op.rows() == 0 || op.rows() > maxRows)
     return where.bad("rows", op.rows(), "it must be in [1, ", maxRows, "]");
   const fb::Kernel &kernel = *operands.plan.kernels()->Get(op.kernel());
-  // What a row kernel writes has as many rows as it runs over.
+  // What a row kernel writes has as many rows as it runs over, or, where it
+  // sums over columns, a number a block that it runs over.
   if (kernel.kind()->string_view() == "row")
-    for (uint32_t i = 0; i < op.buffers()->size(); ++i)
+    for (uint32_t i = 0; i < op.buffers()->size(); ++i) {
+      uint32_t buffer = op.buffers()->Get(i);
       if (static_cast<fb::Access>(op.access()->Get(i)) != fb::Access::Read &&
-          operands.leading(op.buffers()->Get(i)) < op.rows())
-        return where.bad("rows", op.rows(),
-                         operands.describe(op.buffers()->Get(i)), " has ",
-                         operands.leading(op.buffers()->Get(i)), " rows");
+          operands.leading(buffer) < op.rows() &&
+          operands.matrix(buffer).columns != op.rows())
+        return where.bad("rows", op.rows(), operands.describe(buffer), " has ",
+                         operands.leading(buffer), " rows");
+    }
   return operands.plan.target() == fb::Target::CUDA ? checkGrid(op, where)
                                                     : Status::okStatus();
 }
@@ -95,10 +96,22 @@ Status check(const OperandCheck &operands, const fb::Matmul &op) {
   for (auto [field, buffer] :
        {std::pair("a", op.a()), {"d", op.d()}, {"weight", op.weight()}})
     GPT2_RETURN_IF_ERROR(operands.isFloat(field, buffer));
-  GPT2_RETURN_IF_ERROR(operands.columns("k", op.k(), op.a()));
+  bool transposed = op.transpose_a();
+  GPT2_RETURN_IF_ERROR(operands.columns(transposed ? "m" : "k",
+                                        transposed ? op.m() : op.k(), op.a()));
+  GPT2_RETURN_IF_ERROR(operands.rows(transposed ? "k" : "m",
+                                     transposed ? op.k() : op.m(), op.a()));
   GPT2_RETURN_IF_ERROR(operands.columns("n", op.n(), op.d()));
-  GPT2_RETURN_IF_ERROR(operands.rows("m", op.m(), op.a()));
   GPT2_RETURN_IF_ERROR(operands.rows("m", op.m(), op.d()));
+  if (transposed && op.dynamic_rows())
+    return where.bad("dynamic_rows", true, "transpose_a is, too");
+  if (op.accumulate() && (operands.type(op.d()) != fb::DType::F32 ||
+                          op.epilogue() != fb::Epilogue::None))
+    return where.bad("accumulate", true, operands.describe(op.d()), " holds ",
+                     fb::EnumNameDType(operands.type(op.d())),
+                     " and the epilogue is ",
+                     fb::EnumNameEpilogue(op.epilogue()),
+                     ": sums are F32 and have no epilogue");
   uint32_t rows = op.weight_nk() ? op.n() : op.k();
   uint32_t columns = op.weight_nk() ? op.k() : op.n();
   GPT2_RETURN_IF_ERROR(operands.shape("weight", op.weight(), {rows, columns}));
@@ -120,75 +133,14 @@ Status check(const OperandCheck &operands, const fb::Matmul &op) {
   return operands.columns("n", op.n(), op.bias());
 }
 
-/// What attention and cache_append share. Caches are [slots, heads, positions,
-/// head_size].
-template <typename Op>
-Status checkQkv(const OperandCheck &operands, const Op &op) {
-  uint64_t width = uint64_t(op.heads()) * op.head_size();
-  if (op.heads() == 0 || op.head_size() == 0 || op.batch() == 0 ||
-      op.tokens() == 0)
-    return dataLoss(operands.where.text(), " has batch ", op.batch(),
-                    ", tokens ", op.tokens(), ", heads ", op.heads(),
-                    " and head_size ", op.head_size(), ", but none may be 0");
-  if (width > maxRows / 3)
-    return operands.where.bad("heads", op.heads(), "with head_size ",
-                              op.head_size(), " a row of qkv would have ",
-                              "more than ", maxRows, " columns");
-  GPT2_RETURN_IF_ERROR(operands.isFloat("qkv", op.qkv()));
-  GPT2_RETURN_IF_ERROR(
-      operands.columns("3 * heads * head_size", 3 * width, op.qkv()));
-  return operands.rows("batch * tokens", uint64_t(op.batch()) * op.tokens(),
-                       op.qkv());
-}
-
-template <typename Op>
-Status checkCaches(const OperandCheck &operands, const Op &op) {
-  for (auto [field, cache] : {std::pair("k_cache", int64_t(op.k_cache())),
-                              {"v_cache", int64_t(op.v_cache())}}) {
-    GPT2_RETURN_IF_ERROR(operands.isFloat(field, cache));
-    std::span<const uint64_t> shape = operands.shapeOf(cache);
-    if (shape.size() != 4 || shape[0] < op.batch() || shape[1] != op.heads() ||
-        shape[2] < op.tokens() || shape[3] != op.head_size())
-      return operands.where.bad(
-          field, operands.describe(cache), "its shape is ", shape,
-          ", not [slots >= ", op.batch(), ", ", op.heads(),
-          ", positions >= ", op.tokens(), ", ", op.head_size(), "]");
-  }
-  std::span<const uint64_t> k = operands.shapeOf(op.k_cache());
-  std::span<const uint64_t> v = operands.shapeOf(op.v_cache());
-  if (!std::equal(k.begin(), k.end(), v.begin(), v.end()))
-    return operands.where.bad("v_cache", operands.describe(op.v_cache()),
-                              "its shape is ", v, " and k_cache has ", k);
-  GPT2_RETURN_IF_ERROR(operands.integers("starts", op.starts(), op.batch()));
-  return op.slot() < 0 ? Status::okStatus()
-                       : operands.integers("slot", op.slot(), 1);
-}
-
 Status check(const OperandCheck &operands, const fb::Attention &op) {
-  GPT2_RETURN_IF_ERROR(checkQkv(operands, op));
-  GPT2_RETURN_IF_ERROR(operands.isFloat("out", op.out()));
-  GPT2_RETURN_IF_ERROR(operands.columns(
-      "heads * head_size", uint64_t(op.heads()) * op.head_size(), op.out()));
-  GPT2_RETURN_IF_ERROR(operands.rows(
-      "batch * tokens", uint64_t(op.batch()) * op.tokens(), op.out()));
-  if (!(op.scale() > 0) || op.scale() > 1e30f)
-    return operands.where.bad("scale", op.scale(),
-                              "it must be a positive number");
-  bool cached = op.k_cache() >= 0;
-  if (cached != (op.v_cache() >= 0) || cached != (op.starts() >= 0) ||
-      (!cached && op.slot() >= 0))
-    return operands.where.bad(
-        "k_cache", op.k_cache(), "v_cache is ", op.v_cache(), ", starts is ",
-        op.starts(), " and slot is ", op.slot(),
-        ": k_cache, v_cache and starts come together, slot only with them");
-  return cached ? checkCaches(operands, op) : Status::okStatus();
+  return checkAttention(operands, op);
 }
-
+Status check(const OperandCheck &operands, const fb::AttentionGrad &op) {
+  return checkAttention(operands, op);
+}
 Status check(const OperandCheck &operands, const fb::CacheAppend &op) {
-  GPT2_RETURN_IF_ERROR(checkQkv(operands, op));
-  GPT2_RETURN_IF_ERROR(checkCaches(operands, op));
-  return op.count() < 0 ? Status::okStatus()
-                        : operands.integers("count", op.count(), 1);
+  return checkAttention(operands, op);
 }
 
 Status check(const OperandCheck &operands, const fb::Sample &op) {
@@ -236,6 +188,17 @@ Status check(const OperandCheck &, const fb::Fill &) {
   return Status::okStatus();
 }
 
+/// What init fills are gradients and moments: other memory is bound or zero.
+Status checkClears(const OperandCheck &operands, const fb::Fill &op) {
+  const fb::Buffer &dst = *operands.plan.buffers()->Get(op.dst());
+  fb::ArenaKind kind = operands.plan.arenas()->Get(dst.arena())->kind();
+  if (kind == fb::ArenaKind::Gradients || kind == fb::ArenaKind::Optimizer)
+    return Status::okStatus();
+  return operands.where.bad("dst", operands.describe(op.dst()),
+                            "it does not lie in a Gradients or Optimizer "
+                            "arena");
+}
+
 Status check(const OperandCheck &operands, const fb::LoadWeight &op) {
   const Where &where = operands.where;
   if (op.names()->size() == 0)
@@ -268,6 +231,27 @@ Status check(const OperandCheck &operands, const fb::LoadWeight &op) {
   return Status::okStatus();
 }
 
+Status check(const OperandCheck &operands, const fb::EmbedGrad &op) {
+  const Where &where = operands.where;
+  if (op.batch() == 0 || op.tokens_per_sequence() == 0)
+    return dataLoss(where.text(), " has batch ", op.batch(),
+                    " and tokens_per_sequence ", op.tokens_per_sequence(),
+                    ", but none may be 0");
+  uint64_t rows = uint64_t(op.batch()) * op.tokens_per_sequence();
+  GPT2_RETURN_IF_ERROR(operands.rows("batch * tokens", rows, op.dx()));
+  uint64_t columns = operands.matrix(op.dx()).columns;
+  for (auto [field, buffer] :
+       {std::pair("dx", op.dx()), {"dwte", op.dwte()}, {"dwpe", op.dwpe()}}) {
+    if (operands.type(buffer) != fb::DType::F32)
+      return where.bad(field, operands.describe(buffer), "its type is not F32");
+    GPT2_RETURN_IF_ERROR(operands.columns("columns of dx", columns, buffer));
+  }
+  GPT2_RETURN_IF_ERROR(operands.rows("tokens_per_sequence",
+                                     op.tokens_per_sequence(), op.dwpe()));
+  GPT2_RETURN_IF_ERROR(operands.integers("tokens", op.tokens(), rows));
+  return operands.integers("order", op.order(), rows);
+}
+
 template <typename Op>
 Status checkAs(const OperandCheck &operands, const fb::Program &program,
                const Op &op) {
@@ -280,13 +264,18 @@ Status checkAs(const OperandCheck &operands, const fb::Program &program,
 
 Status dispatch(const OperandCheck &operands, const fb::Program &program,
                 const fb::Instruction &instruction) {
-  // Executors run Init by binding weights, and nothing else of it.
+  // Executors run Init by binding weights and clearing the training state.
+  bool isInit = program.role() == fb::Role::Init;
   bool loads = instruction.op_type() == fb::Op::LoadWeight;
-  if (loads != (program.role() == fb::Role::Init))
+  if (loads && !isInit)
     return dataLoss(operands.where.text(),
-                    loads ? " loads a weight, but only an Init program may"
-                          : " stands in an Init program, which may only load "
-                            "weights");
+                    " loads a weight, but only an Init program may");
+  if (isInit && !loads && instruction.op_type() != fb::Op::Fill)
+    return dataLoss(operands.where.text(),
+                    " stands in an Init program, which may only load weights "
+                    "and fill");
+  if (isInit && !loads)
+    GPT2_RETURN_IF_ERROR(checkClears(operands, *instruction.op_as_Fill()));
   switch (instruction.op_type()) {
   case fb::Op::NONE:
     break;
@@ -306,6 +295,10 @@ Status dispatch(const OperandCheck &operands, const fb::Program &program,
     return checkAs(operands, program, *instruction.op_as_Fill());
   case fb::Op::LoadWeight:
     return checkAs(operands, program, *instruction.op_as_LoadWeight());
+  case fb::Op::AttentionGrad:
+    return checkAs(operands, program, *instruction.op_as_AttentionGrad());
+  case fb::Op::EmbedGrad:
+    return checkAs(operands, program, *instruction.op_as_EmbedGrad());
   }
   return internalError("instruction tag was not checked");
 }

@@ -26,7 +26,15 @@ public:
     GPT2_RETURN_IF_ERROR(indexPrograms());
     indexState();
     GPT2_RETURN_IF_ERROR(require("init", fb::Role::Init).status());
-    return plan.mode() == fb::Mode::Generate ? checkGenerate() : checkEval();
+    switch (plan.mode()) {
+    case fb::Mode::Generate:
+      return checkGenerate();
+    case fb::Mode::Eval:
+      return checkEval();
+    case fb::Mode::Train:
+      return checkTrain();
+    }
+    return internalError("the mode was not checked");
   }
 
 private:
@@ -132,6 +140,32 @@ private:
     GPT2_RETURN_IF_ERROR(requireState("losses", fb::DType::F32, rows));
     return requireState("logits", fb::DType::F32,
                         rows * plan.model()->padded_vocab());
+  }
+
+  Status checkTrain() const {
+    GPT2_ASSIGN_OR_RETURN(const fb::Program *accumulate,
+                          require("accumulate", fb::Role::Accumulate));
+    GPT2_RETURN_IF_ERROR(require("update", fb::Role::Update).status());
+    GPT2_ASSIGN_OR_RETURN(const fb::Program *validate,
+                          require("validate", fb::Role::Validate));
+    uint64_t batch = accumulate->batch(), tokens = accumulate->tokens();
+    if (batch == 0 || tokens == 0 || tokens > plan.model()->positions())
+      return dataLoss("program 'accumulate' has batch ", batch, " and tokens ",
+                      tokens,
+                      ", but batch must be 1 or more and tokens in [1, ",
+                      plan.model()->positions(), "]");
+    if (validate->batch() != batch || validate->tokens() != tokens)
+      return dataLoss("program 'validate' has batch ", validate->batch(),
+                      " and tokens ", validate->tokens(),
+                      ", but 'accumulate' has ", batch, " and ", tokens);
+    for (const char *name : {"inputs", "targets", "order"})
+      GPT2_RETURN_IF_ERROR(requireState(name, fb::DType::I32, batch * tokens));
+    GPT2_RETURN_IF_ERROR(
+        requireState("losses", fb::DType::F32, batch * tokens));
+    GPT2_RETURN_IF_ERROR(requireState("loss_sum", fb::DType::F32, 1));
+    GPT2_RETURN_IF_ERROR(requireState("step_params", fb::DType::F32, 16));
+    GPT2_RETURN_IF_ERROR(requireState("rng", fb::DType::I32, 4));
+    return requireState("train_state", fb::DType::F32, 8);
   }
 
   const fb::Plan &plan;

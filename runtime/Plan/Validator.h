@@ -37,7 +37,8 @@ Status validateInstructions(const fb::Plan &plan);
 Status validateSlots(const fb::Plan &plan);
 
 /// Buffers are used inside their lifetime and written before they are read;
-/// parameters are written by init, all of them, and by nothing else.
+/// parameters, gradients and moments are written by init, all of them, and by
+/// nothing else but training's programs.
 Status validateDataflow(const fb::Plan &plan);
 
 /// The programs and state slots that the plan's mode promises.

@@ -30,6 +30,15 @@ const char *accessName(const Operand &operand) {
   return operand.writes() ? "write" : "read";
 }
 
+template <typename Op>
+Json attentionJson(const Op &op) {
+  return {{"batch", op.batch()},
+          {"tokens", op.tokens()},
+          {"heads", op.heads()},
+          {"head_size", op.head_size()},
+          {"dropout", op.dropout()}};
+}
+
 Json instructionJson(const Plan &plan, const fb::Instruction &instruction) {
   Json json = {{"op", instructionName(instruction.op_type())}};
   if (const fb::Launch *op = instruction.op_as_Launch()) {
@@ -42,11 +51,12 @@ Json instructionJson(const Plan &plan, const fb::Instruction &instruction) {
     json["n"] = op->n();
     json["k"] = op->k();
     json["epilogue"] = fb::EnumNameEpilogue(op->epilogue());
+    json["transpose_a"] = op->transpose_a();
+    json["accumulate"] = op->accumulate();
   } else if (const fb::Attention *op = instruction.op_as_Attention()) {
-    json["batch"] = op->batch();
-    json["tokens"] = op->tokens();
-    json["heads"] = op->heads();
-    json["head_size"] = op->head_size();
+    json.update(attentionJson(*op));
+  } else if (const fb::AttentionGrad *op = instruction.op_as_AttentionGrad()) {
+    json.update(attentionJson(*op));
   }
   std::vector<Operand> operands;
   operandsOf(instruction, operands);

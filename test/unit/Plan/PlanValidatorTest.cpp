@@ -118,7 +118,7 @@ TEST(PlanValidator, LaunchLimits) {
 }
 
 TEST(PlanValidator, Arenas) {
-  CASE(plan.arenas[0]->kind = fb::ArenaKind(5), "arenas[0].kind is 5");
+  CASE(plan.arenas[0]->kind = fb::ArenaKind(7), "arenas[0].kind is 7");
   CASE(plan.arenas[1]->alignment = 0, "arenas[1].alignment is 0");
   CASE(plan.arenas[1]->alignment = 96, "arenas[1].alignment is 96");
   CASE(plan.arenas[1]->alignment = 32, "arenas[1].alignment is 32");
@@ -138,7 +138,7 @@ TEST(PlanValidator, BufferSizes) {
 }
 
 TEST(PlanValidator, BufferSlots) {
-  CASE(buffer(plan, "x").arena = 5, "arena is 5, but the plan has 5 arenas");
+  CASE(buffer(plan, "x").arena = 7, "arena is 7, but the plan has 7 arenas");
   CASE(buffer(plan, "x").offset = ~63ull, "would end outside arena 3");
   CASE(buffer(plan, "x").offset = 1u << 20, "would end outside arena 3");
   CASE(buffer(plan, "qkv").offset += 4, "must be a multiple of 64");
@@ -330,7 +330,7 @@ TEST(PlanValidator, UnknownInstruction) {
       const_cast<uint8_t *>(reinterpret_cast<const flatbuffers::Table *>(
                                 loaded->program(1).instructions()->Get(4))
                                 ->GetAddressOf(fb::Instruction::VT_OP_TYPE));
-  for (uint8_t value : {0, 9, 255}) {
+  for (uint8_t value : {0, 11, 255}) {
     *tag = value;
     uint64_t checksum = planChecksum(std::as_bytes(std::span(file)));
     std::memcpy(file.data() + offsetof(PlanHeader, checksum), &checksum, 8);

@@ -156,7 +156,8 @@ private:
     plan.kernels.push_back(std::move(kernel));
   }
 
-  uint64_t used[5] = {}, peak[5] = {}; // by arena kind
+  static constexpr int kinds = int(fb::ArenaKind::MAX) + 1;
+  uint64_t used[kinds] = {}, peak[kinds] = {};
 };
 
 /// What a forward program and its caller share.
@@ -322,6 +323,132 @@ fb::PlanT test::evalPlan(const PlanSizes &sizes) {
   return out.finish();
 }
 
+namespace {
+
+/// A parameter with its gradient and first moment.
+struct Trained {
+  uint32_t parameter, gradient, moment;
+};
+
+struct TrainGlobals {
+  Trained table, positions, weight;
+  uint32_t inputs, targets, order, losses, lossSum, stepParams, rng, trainState;
+};
+
+Trained addTrained(Writer &out, const std::string &name, Shape shape) {
+  auto global = [&](fb::ArenaKind kind, const char *suffix) {
+    return out.global(kind, (name + suffix).c_str(), fb::DType::F32, shape);
+  };
+  return {global(fb::ArenaKind::Weights, ""),
+          global(fb::ArenaKind::Gradients, ".grad"),
+          global(fb::ArenaKind::Optimizer, ".m")};
+}
+
+TrainGlobals addTrainGlobals(Writer &out, const PlanSizes &sizes) {
+  constexpr uint64_t width = Writer::width;
+  uint32_t rows = sizes.batch * sizes.chunk;
+  TrainGlobals globals;
+  globals.table = addTrained(out, "wte", {sizes.paddedVocab, width});
+  globals.positions = addTrained(out, "wpe", {sizes.positions, width});
+  globals.weight = addTrained(out, "qkv_w", {3 * width, width});
+  globals.inputs = out.state("inputs", {rows});
+  globals.targets = out.state("targets", {rows});
+  globals.order = out.state("order", {rows});
+  globals.losses = out.state("losses", {rows}, fb::DType::F32);
+  globals.lossSum = out.state("loss_sum", {1}, fb::DType::F32);
+  globals.stepParams = out.state("step_params", {16}, fb::DType::F32);
+  globals.rng = out.state("rng", {4});
+  globals.trainState = out.state("train_state", {8}, fb::DType::F32);
+  return globals;
+}
+
+void addTrainInit(Writer &out, const TrainGlobals &globals,
+                  const PlanSizes &sizes) {
+  constexpr uint64_t width = Writer::width;
+  out.program("init", fb::Role::Init, 0, 0);
+  out.loadWeight("wte.weight", globals.table.parameter, sizes.vocab, width);
+  out.loadWeight("wpe.weight", globals.positions.parameter, sizes.positions,
+                 width);
+  out.loadWeight("h.0.attn.c_attn.weight", globals.weight.parameter, 3 * width,
+                 width);
+  for (const Trained &trained :
+       {globals.table, globals.positions, globals.weight})
+    for (uint32_t buffer : {trained.gradient, trained.moment}) {
+      fb::FillT fill;
+      fill.dst = buffer;
+      out.instruction(fill);
+    }
+}
+
+/// embed, qkv, attend, attend's gradient, the weight's, a sum over columns in
+/// two blocks of rows, the tables': instructions 0 to 6.
+void addAccumulate(Writer &out, const TrainGlobals &globals,
+                   const PlanSizes &sizes) {
+  constexpr uint32_t width = Writer::width;
+  uint32_t rows = sizes.batch * sizes.chunk;
+  out.program("accumulate", fb::Role::Accumulate, sizes.batch, sizes.chunk);
+  uint32_t x = out.local("x", {rows, width}, 0, 6);
+  uint32_t qkv = out.local("qkv", {rows, 3 * width}, 1, 3);
+  uint32_t attended = out.local("attended", {rows, width}, 2, 3);
+  uint32_t lse = out.local("lse", {rows, 1}, 2, 3);
+  uint32_t dqkv = out.local("dqkv", {rows, 3 * width}, 3, 4);
+  uint32_t sums = out.local("sums", {width, 2}, 5, 5);
+  out.launch(
+      {globals.inputs, globals.table.parameter, globals.positions.parameter}, x,
+      rows);
+  out.instruction(
+      matmul(x, globals.weight.parameter, qkv, rows, 3 * width, width));
+
+  fb::AttentionT attend;
+  fb::AttentionGradT gradient;
+  attend.qkv = gradient.qkv = qkv;
+  attend.out = gradient.out = gradient.dout = attended;
+  attend.lse = static_cast<int32_t>(lse);
+  gradient.lse = lse;
+  gradient.dqkv = dqkv;
+  attend.batch = gradient.batch = sizes.batch;
+  attend.tokens = gradient.tokens = sizes.chunk;
+  attend.heads = gradient.heads = 1;
+  attend.head_size = gradient.head_size = width;
+  attend.scale = gradient.scale = 0.5f;
+  attend.rng = gradient.rng = static_cast<int32_t>(globals.rng);
+  attend.dropout = gradient.dropout = 0.1f;
+  out.instruction(attend);
+  out.instruction(gradient);
+
+  fb::MatmulT weight =
+      matmul(dqkv, x, globals.weight.gradient, 3 * width, width, rows);
+  weight.weight_nk = false;
+  weight.transpose_a = weight.accumulate = true;
+  out.instruction(weight);
+  out.launch({x}, sums, /*rows=*/2);
+  fb::EmbedGradT embed;
+  embed.dx = x;
+  embed.tokens = globals.inputs;
+  embed.order = globals.order;
+  embed.dwte = globals.table.gradient;
+  embed.dwpe = globals.positions.gradient;
+  embed.batch = sizes.batch;
+  embed.tokens_per_sequence = sizes.chunk;
+  out.instruction(embed);
+}
+
+} // namespace
+
+fb::PlanT test::trainPlan(const PlanSizes &sizes) {
+  Writer out(fb::Mode::Train, sizes);
+  TrainGlobals globals = addTrainGlobals(out, sizes);
+  addTrainInit(out, globals, sizes);
+  addAccumulate(out, globals, sizes);
+  out.program("update", fb::Role::Update, 1, 1);
+  constexpr uint32_t rows = 3 * Writer::width; // of qkv_w
+  out.launch({globals.weight.gradient}, globals.weight.moment, rows);
+  out.launch({globals.weight.moment}, globals.weight.parameter, rows);
+  out.program("validate", fb::Role::Validate, sizes.batch, sizes.chunk);
+  out.launch({globals.inputs}, globals.losses, sizes.batch * sizes.chunk);
+  return out.finish();
+}
+
 uint32_t test::bufferNamed(const fb::PlanT &plan, const std::string &name) {
   for (uint32_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i]->name == name)
@@ -345,7 +472,8 @@ std::string test::packPlan(const fb::PlanT &plan) {
   code.replace(0, 4, "\177ELF");
   Result<std::string> file = assemblePlanFile(
       std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
-      std::as_bytes(std::span(code)));
+      std::as_bytes(std::span(code)),
+      plan.mode == fb::Mode::Train ? planTrainingFeature : 0);
   EXPECT_TRUE(file.ok());
   return *file;
 }

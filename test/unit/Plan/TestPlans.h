@@ -26,6 +26,10 @@ fb::PlanT generatePlan(const PlanSizes &sizes = {});
 /// A plan for evaluation over windows of `chunk` tokens, `batch` at a time.
 fb::PlanT evalPlan(const PlanSizes &sizes = {});
 
+/// A plan for training: an attention layer's forward and backward pass, whose
+/// gradients reach one matrix and the tables.
+fb::PlanT trainPlan(const PlanSizes &sizes = {});
+
 /// Index of a buffer or program by name; fails the test where there is none.
 uint32_t bufferNamed(const fb::PlanT &plan, const std::string &name);
 uint32_t programNamed(const fb::PlanT &plan, const std::string &name);
