@@ -21,12 +21,6 @@ using gpt2test::Buffer;
 
 namespace {
 
-/// A line of geometry.txt: NAME BLOCK DYNAMIC GRID(1 row) GRID(2 rows) ...
-struct Geometry {
-  unsigned blockThreads = 0, dynamicSharedBytes = 0;
-  std::vector<unsigned> grids;
-};
-
 class GpuRunner : public gpt2test::KernelRunner {
 public:
   GpuRunner(Bench &bench, std::string folder, std::string arch)
@@ -35,21 +29,17 @@ public:
     for (std::string line; std::getline(file, line);) {
       std::istringstream words(line);
       std::string name;
-      Geometry geometry;
-      words >> name >> geometry.blockThreads >> geometry.dynamicSharedBytes;
-      for (unsigned grid; words >> grid;)
-        geometry.grids.push_back(grid);
-      geometries[name] = geometry;
+      int rows = 0;
+      LaunchShape shape;
+      words >> name >> rows >> shape.blockThreads >> shape.dynamicSharedBytes >>
+          shape.grid[0] >> shape.grid[1] >> shape.grid[2];
+      shapes[{name, rows}] = shape;
     }
   }
 
   void run(const std::string &kernel, std::vector<Buffer *> buffers,
            int rows) override {
-    const Geometry &geometry = geometries.at(kernel);
-    LaunchShape shape;
-    shape.blockThreads = geometry.blockThreads;
-    shape.dynamicSharedBytes = geometry.dynamicSharedBytes;
-    shape.grid[0] = geometry.grids.at(rows - 1);
+    const LaunchShape &shape = shapes.at({kernel, rows});
     std::map<Buffer *, DeviceArray> arrays;
     GpuKernel::Arguments arguments;
     for (Buffer *buffer : buffers)
@@ -67,7 +57,7 @@ public:
 private:
   Bench &bench;
   std::string folder, arch;
-  std::map<std::string, Geometry> geometries;
+  std::map<std::pair<std::string, int>, LaunchShape> shapes;
 };
 
 } // namespace

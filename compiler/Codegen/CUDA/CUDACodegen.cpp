@@ -189,8 +189,8 @@ gpt2c::compileForCuda(ModuleOp planModule, const CudaCodegenOptions &options) {
   for (plan::KernelOp kernel : kernels) {
     FailureOr<KernelText> text = printKernel(kernel);
     auto rows = launchedRows.find(kernel.getSymName());
-    FailureOr<KernelGeometry> geometry =
-        geometryFor(kernel, rows == launchedRows.end() ? 1 : rows->second);
+    FailureOr<KernelGeometry> geometry = geometryFor(
+        kernel, rows == launchedRows.end() ? rowUnit(kernel) : rows->second);
     if (failed(text) || failed(geometry))
       return failure();
     sources.push_back(translationUnit(*text));

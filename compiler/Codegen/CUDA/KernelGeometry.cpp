@@ -64,3 +64,11 @@ FailureOr<KernelGeometry> gpt2c::geometryFor(plan::KernelOp kernel,
     return failure();
   return kernelTemplate->geometry(kernel.getConfigAttr(), rows, error);
 }
+
+int64_t gpt2c::rowUnit(plan::KernelOp kernel) {
+  DictionaryAttr config = kernel.getConfigAttr();
+  for (llvm::StringRef key : {"row_blocks", "positions"})
+    if (int64_t rows = configInt(config, key); rows > 0)
+      return rows;
+  return 1;
+}

@@ -31,6 +31,10 @@ struct KernelGeometry {
 llvm::FailureOr<KernelGeometry> geometryFor(plan::KernelOp kernel,
                                             int64_t rows);
 
+/// The fewest rows that a launch of the kernel may have, and what all others
+/// are multiples of: one, one sequence (`positions`) or all row blocks.
+int64_t rowUnit(plan::KernelOp kernel);
+
 } // namespace mlir::gpt2c
 
 #endif // GPT2C_CODEGEN_CUDA_KERNELGEOMETRY_H

@@ -21,18 +21,28 @@
 
 using namespace gpt2test;
 
-static std::string sourceOf(mlir::ModuleOp module) {
-  std::string text = "#include \"test/unit/CodegenCUDA/HostShim.h\"\n";
-  text += mlir::gpt2c::matvecSource();
-  text += mlir::gpt2c::emitCudaSource(module);
+/// One translation unit a kernel, because templates share macros and the names
+/// of their namespaces.
+static std::vector<std::string> sourcesOf(mlir::ModuleOp module) {
+  std::vector<std::string> sources;
   for (auto kernel : module.getOps<mlir::plan::KernelOp>()) {
     std::string name = kernel.getSymName().str();
+    std::string text = "#define attention attention_" + name +
+                       "\n#define embed embed_" + name +
+                       "\n#include \"test/unit/CodegenCUDA/HostShim.h\"\n";
+    if (kernel.isMatvec())
+      text += mlir::gpt2c::matvecSource();
+    mlir::OwningOpRef<mlir::ModuleOp> alone =
+        mlir::ModuleOp::create(kernel.getLoc());
+    alone->push_back(kernel->clone());
+    text += mlir::gpt2c::emitCudaSource(*alone);
     text += "extern \"C\" void run_" + name +
-            "(unsigned gridSize, unsigned blockSize, void **args) { "
-            "hostLaunch(" +
-            name + ", gridSize, blockSize, args); }\n";
+            "(const unsigned *hostGrid, unsigned hostThreads, void **hostArgs) "
+            "{ hostLaunch(" +
+            name + ", hostGrid, hostThreads, hostArgs); }\n";
+    sources.push_back(std::move(text));
   }
-  return text;
+  return sources;
 }
 
 HostKernels::HostKernels(const std::string &text) {
@@ -49,12 +59,16 @@ HostKernels::HostKernels(const std::string &text) {
   std::string pattern =
       (std::filesystem::temp_directory_path() / "gpt2-host-XXXXXX").string();
   folder = mkdtemp(pattern.data());
-  std::ofstream(folder + "/kernels.cpp") << sourceOf(*module);
-  // Contraction off, as NVRTC is told; the shim's threads need libpthread.
+  // Contraction off, as NVRTC is told.
   std::string command = std::string(GPT2_HOST_CXX) +
                         " -std=c++20 -O1 -ffp-contract=off -fPIC -shared "
-                        "-pthread -w -I" GPT2_SOURCE_DIR " -o " +
-                        folder + "/kernels.so " + folder + "/kernels.cpp";
+                        "-w -I" GPT2_SOURCE_DIR " -o " +
+                        folder + "/kernels.so";
+  for (const std::string &source : sourcesOf(*module)) {
+    std::string file = folder + "/" + std::to_string(command.size()) + ".cpp";
+    std::ofstream(file) << source;
+    command += " " + file;
+  }
   if (std::system(command.c_str()) != 0) {
     message = "the emitted text does not compile: " + command;
     return;
@@ -85,7 +99,7 @@ void HostKernels::run(const std::string &name, std::vector<Buffer *> buffers,
   ASSERT_TRUE(kernel) << name;
   auto geometry = mlir::gpt2c::geometryFor(kernel, rows);
   ASSERT_TRUE(succeeded(geometry)) << name;
-  using Launch = void (*)(unsigned, unsigned, void **);
+  using Launch = void (*)(const unsigned *, unsigned, void **);
   auto launch =
       reinterpret_cast<Launch>(dlsym(library, ("run_" + name).c_str()));
   ASSERT_NE(launch, nullptr) << name;
@@ -95,5 +109,6 @@ void HostKernels::run(const std::string &name, std::vector<Buffer *> buffers,
   for (void *&pointer : pointers)
     arguments.push_back(&pointer);
   arguments.push_back(&rows);
-  launch(geometry->gridX, geometry->blockThreads, arguments.data());
+  unsigned grid[] = {geometry->gridX, geometry->gridY, geometry->gridZ};
+  launch(grid, geometry->blockThreads, arguments.data());
 }

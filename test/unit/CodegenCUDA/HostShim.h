@@ -2,41 +2,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
-// Stands in for Templates/preamble.cuh when g++ compiles the emitted text: the
-// same names, threads of one block as threads of the host, blocks one after
-// another. Slow; for a few rows.
+// Stands in for Templates/preamble.cuh and tensor_core.cuh when g++ compiles
+// the emitted text: the same names, threads of a block as coroutines, blocks
+// one after another. Slow; for a few rows.
 //
 //===----------------------------------------------------------------------===//
+#include "test/unit/CodegenCUDA/HostThreads.h"
+
 #include <algorithm>
-#include <barrier>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #define DEVICE inline
 #define __global__
 #define __launch_bounds__(...)
 #define __shared__ static
+#define GPT2_HOST_TENSOR_CORE
 
-struct Index {
-  unsigned x = 0;
-};
-inline thread_local Index threadIdx, blockIdx, blockDim, gridDim;
-inline std::barrier<> *blockBarrier;
 struct uint4 {
   unsigned x, y, z, w;
 };
 struct uint2 {
   unsigned x, y;
 };
+struct float2 {
+  float x, y;
+};
+struct float4 {
+  float x, y, z, w;
+};
 using std::max;
 using std::min;
 
-inline void __syncthreads() { blockBarrier->arrive_and_wait(); }
-inline void __syncwarp() {}
 inline void waitForPrevious() {}
 inline void launchDependents() {}
 
@@ -139,17 +137,34 @@ struct Min {
   static int of(int a, int b) { return std::min(a, b); }
 };
 
-// Every thread of the block takes part, as on the GPU every lane of the warp.
-inline double laneValues[1024];
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline float __int_as_float(int bits) { return asFloat(bits); }
+inline float exp2Approx(float x) { return std::exp2(x); }
+
+/// What the thread `lane ^ step` of the warp gave.
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int step) {
+  auto *values = reinterpret_cast<T *>(hostWarp().exchange);
+  values[threadIdx.x % 32] = value;
+  hostWarp().sync();
+  T other = values[(threadIdx.x ^ step) % 32];
+  hostWarp().sync();
+  return other;
+}
+inline unsigned __ballot_sync(unsigned, bool bit) {
+  auto *bits = reinterpret_cast<bool *>(hostWarp().exchange);
+  bits[threadIdx.x % 32] = bit;
+  hostWarp().sync();
+  unsigned mask = 0;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    mask |= unsigned(bits[lane]) << lane;
+  hostWarp().sync();
+  return mask;
+}
 template <class Op, int L, class T>
 T reduceLanes(T value) {
-  for (int step = L / 2; step; step /= 2) {
-    laneValues[threadIdx.x] = value;
-    __syncthreads();
-    T other = laneValues[threadIdx.x ^ step];
-    __syncthreads();
-    value = Op::of(value, other);
-  }
+  for (int step = L / 2; step; step /= 2)
+    value = Op::of(value, __shfl_xor_sync(~0u, value, step));
   return value;
 }
 template <class Op, int L, class T>
@@ -179,29 +194,9 @@ inline uint4 *dynamicShared() {
   return memory;
 }
 
-template <class... Args, size_t... I>
-void callKernel(void (*kernel)(Args...), void **args,
-                std::index_sequence<I...>) {
-  kernel(*static_cast<Args *>(args[I])...);
+template <class T>
+unsigned pack2(float low, float high) {
+  return fromFloat<T>(low).bits | unsigned(fromFloat<T>(high).bits) << 16;
 }
 
-/// `args` as cuLaunchKernel takes them: the address of every argument.
-template <class... Args>
-void hostLaunch(void (*kernel)(Args...), unsigned grid, unsigned block,
-                void **args) {
-  for (unsigned b = 0; b < grid; ++b) {
-    std::barrier<> barrier(block);
-    blockBarrier = &barrier;
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < block; ++t)
-      threads.emplace_back([=] {
-        threadIdx.x = t;
-        blockIdx.x = b;
-        blockDim.x = block;
-        gridDim.x = grid;
-        callKernel(kernel, args, std::index_sequence_for<Args...>());
-      });
-    for (std::thread &thread : threads)
-      thread.join();
-  }
-}
+#include "test/unit/CodegenCUDA/HostTensorCore.h"

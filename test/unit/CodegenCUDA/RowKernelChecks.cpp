@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 #include "RowKernelChecks.h"
 #include "runtime/Support/Convert.h"
+#include "test/unit/CodegenCUDA/Findings.h"
 
 #include <algorithm>
 #include <cmath>
@@ -43,33 +44,6 @@ void Buffer::set(size_t i, float value) {
 }
 
 namespace {
-
-/// Remembers the first mismatch.
-struct Findings {
-  std::string text;
-
-  void near(const std::string &what, size_t i, double got, double want,
-            double slack) {
-    if (text.empty() && !(std::fabs(got - want) <= slack))
-      text = what + ", element " + std::to_string(i) + ": " +
-             std::to_string(got) + ", not " + std::to_string(want);
-  }
-  /// Within a rounding of the buffer's type.
-  void rounded(const std::string &what, const Buffer &buffer, size_t i,
-               double want) {
-    double epsilon = buffer.type == DType::F32   ? 2e-6
-                     : buffer.type == DType::F16 ? 1e-3
-                                                 : 8e-3;
-    near(what, i, buffer.get(i), want,
-         epsilon * std::max(1.0, std::fabs(want)));
-  }
-  void equalBytes(const std::string &what, const Buffer &a, const Buffer &b,
-                  size_t elements) {
-    if (text.empty() && std::memcmp(a.bytes.data(), b.bytes.data(),
-                                    elements * sizeOf(a.type)) != 0)
-      text = what + " differ in their bits";
-  }
-};
 
 /// Statistics of one row.
 struct Norm {
@@ -344,6 +318,7 @@ std::vector<RowKernelCheck> makeChecks() {
   checks.push_back({"Matvec_loops", "matvec.mlir", checkMany});
   checks.push_back({"Matvec_odd", "matvec.mlir", checkOdd});
   checks.push_back({"Matvec_gelu", "matvec.mlir", checkGelu});
+  gpt2test::addTrainingKernelChecks(checks);
   return checks;
 }
 

@@ -55,6 +55,9 @@ struct RowKernelCheck {
 
 const std::vector<RowKernelCheck> &allRowKernelChecks();
 
+/// Those of TrainingKernelChecks.cpp.
+void addTrainingKernelChecks(std::vector<RowKernelCheck> &checks);
+
 } // namespace gpt2test
 
 #endif // GPT2_TEST_UNIT_CODEGENCUDA_ROWKERNELCHECKS_H

@@ -6,9 +6,8 @@
 // plan-to-cuda FILE.mlir --arch=sm_80,sm_90  compiles it and prints what the
 //                                            assembler said of every kernel
 //                        [--threads=N] [--out=DIR]  ... and writes the cubins
-//                                            and DIR/geometry.txt: name, block,
-//                                            dynamic shared memory and the grid
-//                                            at 1, 2, ... rows
+//                                            and DIR/geometry.txt: a line for
+//                                            every kernel and number of rows
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Codegen/CUDA/CUDACodegen.h"
@@ -43,24 +42,34 @@ static void writeModules(const gpt2c::CompiledCode &code, StringRef folder) {
     }
 }
 
-/// Grids are listed up to the kernel's most rows, or 64.
+/// Row counts that the kernel may be launched with, as far as tests go.
+static SmallVector<int64_t> rowCounts(plan::KernelOp kernel) {
+  SmallVector<int64_t> counts;
+  int64_t most = kernel.isMatvec() ? gpt2c::MatvecShape::maxRows
+                 : kernel.isRow()  ? 64
+                                   : 4;
+  if (kernel.getConfigAttr().contains("row_blocks"))
+    most = 1;
+  for (int64_t i = 1; i <= most; ++i)
+    counts.push_back(i * gpt2c::rowUnit(kernel));
+  return counts;
+}
+
+/// A line for every kernel and row count: NAME ROWS THREADS SHARED and the
+/// grid's three dimensions.
 static void writeGeometry(ModuleOp module, StringRef folder) {
   std::error_code error;
   llvm::raw_fd_ostream os((folder + "/geometry.txt").str(), error);
-  for (auto kernel : module.getOps<plan::KernelOp>()) {
-    int64_t most = kernel.isMatvec() ? gpt2c::MatvecShape::maxRows : 64;
-    os << kernel.getSymName();
-    for (int64_t rows = 1; rows <= most; ++rows) {
+  for (auto kernel : module.getOps<plan::KernelOp>())
+    for (int64_t rows : rowCounts(kernel)) {
       auto geometry = gpt2c::geometryFor(kernel, rows);
       if (failed(geometry))
         break;
-      if (rows == 1)
-        os << " " << geometry->blockThreads << " "
-           << geometry->dynamicSharedBytes;
-      os << " " << geometry->gridX;
+      os << llvm::formatv("{0} {1} {2} {3} {4} {5} {6}\n", kernel.getSymName(),
+                          rows, geometry->blockThreads,
+                          geometry->dynamicSharedBytes, geometry->gridX,
+                          geometry->gridY, geometry->gridZ);
     }
-    os << "\n";
-  }
 }
 
 static int compile(ModuleOp module, const gpt2c::CudaCodegenOptions &options,

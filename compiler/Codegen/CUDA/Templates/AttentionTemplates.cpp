@@ -19,7 +19,10 @@ static constexpr StringRef decodeSource =
     ;
 static constexpr StringRef flashSource =
 #include "compiler/Codegen/CUDA/Templates/attention_common.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/tensor_core.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/dropout.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_common.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_tiles.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_tensor.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_simt.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_attention.cuh.inc"
@@ -47,8 +50,8 @@ static unsigned attentionElementBytes(Attribute dtype) {
   return attr.getValue().isF16() || attr.getValue().isBF16() ? 2 : 0;
 }
 
-static FailureOr<cuda::AttentionShape>
-attentionShape(DictionaryAttr config, int64_t rows, ConfigError error) {
+FailureOr<cuda::AttentionShape>
+gpt2c::attentionShape(DictionaryAttr config, int64_t rows, ConfigError error) {
   cuda::AttentionShape shape;
   shape.elementBytes = attentionElementBytes(config.get("dtype"));
   shape.heads = configInt(config, "heads");
@@ -69,10 +72,24 @@ attentionShape(DictionaryAttr config, int64_t rows, ConfigError error) {
   return shape;
 }
 
-static KernelGeometry toGeometry(const cuda::LaunchShape &launch) {
+KernelGeometry gpt2c::toGeometry(const cuda::LaunchShape &launch) {
   return {launch.blockThreads, launch.dynamicSharedBytes,
           launch.grid[0],      launch.grid[1],
           launch.grid[2],      launch.workspaceBytes};
+}
+
+FailureOr<cuda::AttentionShape>
+gpt2c::packedShape(DictionaryAttr config, int64_t rows, ConfigError error) {
+  FailureOr<cuda::AttentionShape> shape = attentionShape(config, rows, error);
+  if (failed(shape))
+    return failure();
+  if (rows % shape->positions != 0)
+    return error("rows must be a multiple of positions where keys are not "
+                 "cached"),
+           failure();
+  if (rows / shape->positions > 65535)
+    return error("a flash kernel takes at most 65535 sequences"), failure();
+  return shape;
 }
 
 static FailureOr<KernelGeometry>
@@ -87,16 +104,11 @@ decodeGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
 
 static FailureOr<KernelGeometry>
 flashGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
-  FailureOr<cuda::AttentionShape> shape = attentionShape(config, rows, error);
+  bool cached = configInt(config, "cached") != 0;
+  FailureOr<cuda::AttentionShape> shape =
+      (cached ? attentionShape : packedShape)(config, rows, error);
   if (failed(shape))
     return failure();
-  bool cached = configInt(config, "cached") != 0;
-  if (!cached && rows % shape->positions != 0)
-    return error("rows must be a multiple of positions where keys are not "
-                 "cached"),
-           failure();
-  if (!cached && rows / shape->positions > 65535)
-    return error("flash_attention takes at most 65535 sequences"), failure();
   return toGeometry(cuda::flashAttentionLaunch(*shape, rows, cached));
 }
 

@@ -1,7 +1,6 @@
 //===- SampleTemplate.cpp - The sampling kernel ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
-#include "compiler/Codegen/CUDA/Templates/TemplateGeometry.h"
 #include "compiler/Codegen/CUDA/Templates/Templates.h"
 
 #include "llvm/ADT/Twine.h"
@@ -37,10 +36,7 @@ sampleGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
     return error("positions_limit must be positive"), failure();
   if (rows < 1 || rows > 65535)
     return error("sample takes 1..65535 rows"), failure();
-  cuda::LaunchShape launch = cuda::sampleLaunch(rows);
-  return KernelGeometry{launch.blockThreads, launch.dynamicSharedBytes,
-                        launch.grid[0],      launch.grid[1],
-                        launch.grid[2],      launch.workspaceBytes};
+  return toGeometry(cuda::sampleLaunch(rows));
 }
 
 const KernelTemplate &gpt2c::sampleTemplate() {

@@ -3,8 +3,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Grid, block, shared memory, workspace and argument order of the templates
-// decode_attention, flash_attention, cache_append and sample. Plain C++, so
-// that the compiler's template registry and the GPU tests share one copy.
+// below. Plain C++, so that the compiler's template registry and the GPU tests
+// share one copy.
 //
 // Arguments are in this order, `int rows` last (C = heads * head_size, B the
 // slots of the caches; `dtype` is f32, f16 or bf16 everywhere in one kernel):
@@ -26,6 +26,28 @@
 //   cached = 0 (eval; positions = tokens of one sequence, which divides rows):
 //     ins   qkv dtype[rows,3C]
 //     outs  out dtype[rows,C]
+//
+// flash_forward, flash_backward_query, flash_backward_key (training)
+//   config: dtype heads head_size positions scale dropout_threshold
+//   dropout_scale dropout_id; positions = tokens of one sequence, divides rows;
+//   dropout_threshold = uint32(probability * 2^32): 0 is no dropout, and then
+//   there is no rng (i32[4]); dropout_scale = 1 / (1 - probability).
+//   flash_forward:
+//     ins   qkv dtype[rows,3C]  (rng)
+//     outs  out dtype[rows,C]  lse f32[rows,heads]
+//   flash_backward_query, which must run before flash_backward_key:
+//     ins   qkv  out  lse  dout dtype[rows,C]  (rng)
+//     outs  dqkv dtype[rows,3C] (its first third)
+//           workspace u8 (8 bytes a row and head)
+//   flash_backward_key:
+//     ins   qkv  dout  workspace (of the former)  (rng)
+//     outs  dqkv (its second and last third; the first stays)
+//
+// embed_grad        config: columns vocab positions (tokens of one sequence)
+//     ins   dx f32[rows,columns]  tokens i32[rows]
+//           order i32[rows] (rows sorted stably by their token)
+//     outs  dwte f32[vocab,columns]  dwpe f32[>= positions,columns] (both read
+//           and written)
 //
 // cache_append      config: dtype heads head_size positions
 //     ins   qkv dtype[rows,3C]  starts i32[1]  slot i32[1]  count i32[1]
@@ -114,8 +136,17 @@ constexpr int64_t paddedHeadSize(int64_t headSize) {
   return (headSize + 15) / 16 * 16;
 }
 
+/// Row tiles of 16 that a warp of a 16-bit flash kernel owns: two share each
+/// load of what passes by, where the registers allow it.
+constexpr int64_t flashRowTiles(int64_t headSize) {
+  return paddedHeadSize(headSize) <= 64 ? 2 : 1;
+}
+
 /// Query rows of one block of flash_attention, and keys of one step.
-constexpr int64_t flashRows(unsigned) { return 64; }
+constexpr int64_t flashRows(const AttentionShape &shape, bool cached) {
+  bool narrow = cached || shape.elementBytes == 4;
+  return 64 * (narrow ? 1 : flashRowTiles(shape.headSize));
+}
 constexpr int64_t flashKeys(unsigned elementBytes) {
   return elementBytes == 4 ? 32 : 64;
 }
@@ -124,7 +155,7 @@ constexpr LaunchShape flashAttentionLaunch(const AttentionShape &shape,
                                            int64_t rows, bool cached) {
   LaunchShape launch;
   int64_t padded = paddedHeadSize(shape.headSize);
-  int64_t tileRows = flashRows(shape.elementBytes);
+  int64_t tileRows = flashRows(shape, cached);
   int64_t tileKeys = flashKeys(shape.elementBytes);
   int64_t tokens = cached ? rows : shape.positions;
   launch.grid[0] = (tokens + tileRows - 1) / tileRows;
@@ -141,6 +172,46 @@ constexpr LaunchShape flashAttentionLaunch(const AttentionShape &shape,
     launch.blockThreads = 128;
     launch.dynamicSharedBytes = 2 * 2 * 2 * tileKeys * (padded + 8);
   }
+  return launch;
+}
+
+/// Both kernels of the backward pass: a block a tile of own rows, a head and a
+/// sequence.
+constexpr LaunchShape flashBackwardLaunch(const AttentionShape &shape,
+                                          int64_t rows) {
+  LaunchShape launch;
+  int64_t padded = paddedHeadSize(shape.headSize);
+  int64_t own = 32;
+  if (shape.elementBytes == 4) {
+    // Two tiles of 32 own rows and two of others, dS and P, both padded by 4
+    // floats, and statistics of 32 queries.
+    launch.blockThreads = 256;
+    launch.dynamicSharedBytes =
+        4 * (4 * own * (padded + 4) + 2 * own * (own + 4)) + own * (8 + 4);
+  } else {
+    // Two stages of two tiles of 64 rows (own rows pass through them first),
+    // rows padded by 16 bytes, and two tiles' statistics.
+    own = 64 * flashRowTiles(shape.headSize);
+    launch.blockThreads = 128;
+    launch.dynamicSharedBytes =
+        2 * 2 * 2 * 64 * (padded + 8) + 2 * 64 * (8 + 4);
+  }
+  launch.grid[0] = (shape.positions + own - 1) / own;
+  launch.grid[1] = shape.heads;
+  launch.grid[2] = rows / shape.positions;
+  launch.workspaceBytes = rows * shape.heads * int64_t(8);
+  return launch;
+}
+
+constexpr LaunchShape embedGradLaunch(int64_t columns, int64_t positions,
+                                      int64_t rows) {
+  constexpr int64_t warps = 8, window = 64;
+  LaunchShape launch;
+  launch.blockThreads = 32 * warps;
+  launch.grid[0] =
+      (rows + window - 1) / window + (positions + warps - 1) / warps;
+  int64_t vector = columns % 4 == 0 ? 4 : columns % 2 == 0 ? 2 : 1;
+  launch.grid[1] = (columns + 32 * vector - 1) / (32 * vector);
   return launch;
 }
 

@@ -10,7 +10,9 @@ using namespace mlir::gpt2c;
 llvm::ArrayRef<const KernelTemplate *> mlir::gpt2c::allKernelTemplates() {
   // One line a template.
   static const std::vector<const KernelTemplate *> templates = {
-      &cacheAppendTemplate(), &decodeAttentionTemplate(),
-      &flashAttentionTemplate(), &sampleTemplate()};
+      &cacheAppendTemplate(),      &decodeAttentionTemplate(),
+      &embedGradTemplate(),        &flashAttentionTemplate(),
+      &flashBackwardKeyTemplate(), &flashBackwardQueryTemplate(),
+      &flashForwardTemplate(),     &sampleTemplate()};
   return templates;
 }

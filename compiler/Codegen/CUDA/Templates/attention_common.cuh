@@ -11,12 +11,6 @@
 
 namespace attention {
 
-DEVICE float exp2Approx(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 // Elements of the widest access that divides a head.
 DEVICE constexpr int vectorElements(int elementBytes, int headSize) {
   int elements = 16 / elementBytes;

@@ -1,7 +1,7 @@
 // flash_attention: causal attention of many tokens (prefill and eval).
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grid: (tiles of 64 query rows, heads, sequences). CACHED picks where keys
+// Grid: (tiles of query rows, heads, sequences). CACHED picks where keys
 // and values come from: the cache row `slot`, into which cache_append has put
 // this chunk already, or the qkv rows themselves. The work is done by
 // flash_tensor.cuh or flash_simt.cuh, by element size.

@@ -1,23 +1,31 @@
-// What both forms of flash_attention know about their inputs.
+// What all flash kernels know about their inputs.
 // SPDX-License-Identifier: Apache-2.0
+
+#ifndef CACHED
+#define CACHED 0
+#endif
 
 namespace attention {
 
 constexpr int PADDED = (HEAD_SIZE + 15) / 16 * 16;
 // Softmax in powers of two.
-constexpr float SCORE_SCALE = SCALE * 1.44269504f;
+constexpr float LOG2E = 1.44269504f;
+constexpr float SCORE_SCALE = SCALE * LOG2E;
 
 // One head of one sequence: where its rows lie and which of them count.
 struct Sequence {
   const DTYPE *query, *key, *value;
   DTYPE *out;
+  float *lse;    // of query row t at t * HEADS; null: not wanted
   int keyStride; // elements from one key to the next
   int tokens;    // query rows; row t stands at position start + t
   int start;
-  int keys;      // keys and values from here on are taken as zero
+  int keys; // keys and values from here on are taken as zero
+  int head;
+  unsigned sample; // its part of dropout's hash
 };
 
-// The kernel's work, by element size.
+// A kernel's work, by element size.
 template <class T, int ELEMENT_BYTES = sizeof(T)>
 struct Flash;
 
@@ -29,7 +37,7 @@ DEVICE Sequence cachedSequence(const DTYPE *qkv, const DTYPE *kCache,
                                int rows) {
   int head = blockIdx.y;
   long cacheRow = (long(slot[0]) * HEADS + head) * POSITIONS * HEAD_SIZE;
-  Sequence s;
+  Sequence s = {};
   s.query = qkv + head * HEAD_SIZE;
   s.key = kCache + cacheRow;
   s.value = vCache + cacheRow;
@@ -44,33 +52,18 @@ DEVICE Sequence cachedSequence(const DTYPE *qkv, const DTYPE *kCache,
 DEVICE Sequence packedSequence(const DTYPE *qkv, DTYPE *out) {
   int head = blockIdx.y;
   long firstRow = long(blockIdx.z) * POSITIONS;
-  Sequence s;
+  Sequence s = {};
   s.query = qkv + firstRow * 3 * WIDTH + head * HEAD_SIZE;
   s.key = s.query + WIDTH;
   s.value = s.query + 2 * WIDTH;
   s.out = out + firstRow * WIDTH + head * HEAD_SIZE;
   s.keyStride = 3 * WIDTH;
-  s.start = 0;
   s.tokens = POSITIONS;
   s.keys = POSITIONS;
+  s.head = head;
   return s;
 }
 #endif
-
-// Copies `bytes` (16, 8 or 4) to shared memory, or zeros.
-template <int BYTES>
-DEVICE void copyAsync(void *to, const void *from, bool valid) {
-  unsigned address = (unsigned)__cvta_generic_to_shared(to);
-  int size = valid ? BYTES : 0;
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address),
-               "l"(from), "n"(BYTES), "r"(size)
-               : "memory");
-}
-
-DEVICE void commitCopies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-DEVICE void awaitCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // Starts the copy of rows [first, first + ROWS) of a [.., HEAD_SIZE] matrix
 // into shared memory, [ROWS, STRIDE]. Rows from `limit` on and columns from
@@ -79,8 +72,12 @@ template <int ROWS, int STRIDE, int THREADS, class T>
 DEVICE void copyTile(T *to, const T *from, long stride, int first, int limit) {
   constexpr int BYTES = V * sizeof(T);
   constexpr int PER_ROW = PADDED / V;
+  // Hidden from the compiler, which would keep what follows from it in
+  // registers that the products need.
+  int thread = threadIdx.x;
+  asm volatile("" : "+r"(thread));
 #pragma unroll 4
-  for (int i = threadIdx.x; i < ROWS * PER_ROW; i += THREADS) {
+  for (int i = thread; i < ROWS * PER_ROW; i += THREADS) {
     int row = i / PER_ROW, column = i % PER_ROW * V;
     bool valid = first + row < limit && column < HEAD_SIZE;
     const T *source = valid ? from + (first + row) * stride + column : from;

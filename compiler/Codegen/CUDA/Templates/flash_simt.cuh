@@ -1,4 +1,4 @@
-// flash_attention without tensor cores, for float.
+// flash_attention and flash_forward without tensor cores, for float.
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plain fp32 for the fp32 and tf32 precisions: every product is an fmaf. A
@@ -43,6 +43,7 @@ struct Flash<T, 4> {
   // maximum and denominator.
   static DEVICE void softmax(float (&scores)[4][2], float *p, int firstKey,
                              int firstPosition, int ty, int tx,
+                             const unsigned (&queryKeys)[4],
                              float (&largest)[4], float (&sum)[4],
                              float (&out)[4][BLOCKS][4]) {
 #pragma unroll
@@ -61,8 +62,10 @@ struct Flash<T, 4> {
       float rescale = exp2f(largest[i] - top);
       largest[i] = top;
       float p0 = exp2f(scores[i][0] - top), p1 = exp2f(scores[i][1] - top);
-      p[(4 * ty + i) * P_STRIDE + tx] = p0;
-      p[(4 * ty + i) * P_STRIDE + tx + 16] = p1;
+      p[(4 * ty + i) * P_STRIDE + tx] =
+          p0 * dropoutFactor(queryKeys[i], firstKey + tx);
+      p[(4 * ty + i) * P_STRIDE + tx + 16] =
+          p1 * dropoutFactor(queryKeys[i], firstKey + tx + 16);
       float total = p0 + p1;
 #pragma unroll
       for (int offset = 8; offset > 0; offset /= 2)
@@ -103,12 +106,15 @@ struct Flash<T, 4> {
 
   static DEVICE void store(const Sequence &s, int firstRow, int ty, int tx,
                            const float (&out)[4][BLOCKS][4],
-                           const float (&sum)[4]) {
+                           const float (&largest)[4], const float (&sum)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       int row = firstRow + 4 * ty + i;
       if (row >= s.tokens)
         continue;
+      if (s.lse && tx == 0)
+        s.lse[long(row) * HEADS] = largest[i] * (SCALE / SCORE_SCALE) +
+                                   logf(sum[i]);
 #pragma unroll
       for (int b = 0; b < BLOCKS; ++b)
 #pragma unroll
@@ -122,8 +128,7 @@ struct Flash<T, 4> {
   }
 
   static DEVICE void run(const Sequence &s) {
-    extern __shared__ __align__(16) unsigned char shared[];
-    T *q = (T *)shared, *k = q + ROWS * STRIDE, *v = k + KEYS * STRIDE;
+    T *q = (T *)dynamicShared(), *k = q + ROWS * STRIDE, *v = k + KEYS * STRIDE;
     float *p = (float *)(v + KEYS * STRIDE);
     int first = (gridDim.x - 1 - blockIdx.x) * ROWS;
     if (first >= s.tokens)
@@ -135,6 +140,10 @@ struct Flash<T, 4> {
     copyTile<ROWS, STRIDE, THREADS>(q, s.query, 3 * WIDTH, first, s.tokens);
     float out[4][BLOCKS][4] = {}, sum[4] = {};
     float largest[4] = {-1.0e30f, -1.0e30f, -1.0e30f, -1.0e30f};
+    unsigned queryKeys[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      queryKeys[i] = queryKey(s.sample, first + 4 * ty + i, s.head);
     for (int tile = 0; tile < tiles; ++tile) {
       copyTile<KEYS, STRIDE, THREADS>(k, s.key, s.keyStride, tile * KEYS,
                                       s.keys);
@@ -145,13 +154,13 @@ struct Flash<T, 4> {
       __syncthreads();
       float scores[4][2];
       score(scores, q, k, ty, tx);
-      softmax(scores, p, tile * KEYS, s.start + first, ty, tx, largest, sum,
-              out);
+      softmax(scores, p, tile * KEYS, s.start + first, ty, tx, queryKeys,
+              largest, sum, out);
       __syncwarp(); // a row's probabilities are read by the warp that wrote it
       accumulate(out, p, v, ty, tx);
       __syncthreads();
     }
-    store(s, first, ty, tx, out, sum);
+    store(s, first, ty, tx, out, largest, sum);
   }
 };
 

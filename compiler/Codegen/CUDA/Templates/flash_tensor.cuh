@@ -1,232 +1,175 @@
-// flash_attention on tensor cores, for half and bf16.
+// flash_attention and flash_forward on tensor cores, for half and bf16.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Causal attention with the softmax kept online: a block of 4 warps owns 64
-// query rows of one head, 16 a warp, and walks over tiles of 64 keys up to the
-// diagonal. Queries stay in registers as fragments of mma.m16n8k16; keys and
-// values pass through two stages of shared memory, the next tile copied while
-// the present one is multiplied. Scores, maximum, denominator and output are
-// fp32; probabilities are rounded to the element type for the second product.
-//
-// The head is padded with zero columns to a multiple of 16. Shared rows are 16
-// bytes longer than that: 16 times an odd number, so that the 8 rows of one
-// ldmatrix lie in different banks. Tiles near the end of the sequence, which
-// are the longest, get the first block numbers.
+// Causal attention with the softmax kept online: a block of 4 warps owns 128
+// query rows of one head, 32 a warp (64 and 16 where the head is wide or the
+// queries are few), and walks over tiles of 64 keys up to the diagonal.
+// Queries stay in registers; keys and values pass through two stages of shared
+// memory, the next tile copied while the present one is multiplied. Scores,
+// maximum, denominator and output are fp32; probabilities are rounded to the
+// element type for the second product. Tiles near the end of the sequence,
+// which are the longest, get the first block numbers.
 
 namespace attention {
 
-DEVICE void loadMatrices(unsigned (&r)[4], const void *from) {
-  unsigned address = (unsigned)__cvta_generic_to_shared(from);
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(address)
-               : "memory");
-}
-
-DEVICE void loadTransposed(unsigned (&r)[4], const void *from) {
-  unsigned address = (unsigned)__cvta_generic_to_shared(from);
-  asm volatile(
-      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-      : "r"(address)
-      : "memory");
-}
-
-// c += a * b for one 16x8x16 product.
-DEVICE void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                     unsigned b1, half) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-               "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-DEVICE void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                     unsigned b1, bf16) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-               "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 template <class T>
 struct Flash<T, 2> {
-  static constexpr int ROWS = 64, KEYS = 64, THREADS = 128;
-  static constexpr int STRIDE = PADDED + 8; // elements of a shared row
-  static constexpr int STEPS = PADDED / 16; // products over the head
+  // Two row tiles share each load of a key or value.
+  static constexpr int M = !CACHED && PADDED <= 64 ? 2 : 1;
+  static constexpr int WARP_ROWS = 16 * M, ROWS = 4 * WARP_ROWS;
+  static constexpr int KEYS = 64, THREADS = 128;
   static constexpr int KEY_TILES = KEYS / 8;
-  static constexpr int OUT_TILES = PADDED / 8;
-  static constexpr int STAGE = KEYS * STRIDE; // elements of a K or V tile
+  static constexpr int STAGE = KEYS * STRIDE16; // elements of a K or V tile
 
-  // A fragment of 16 rows x 16 columns begins at this lane's row and column.
-  static DEVICE const T *fragment(const T *tile, int row, int column) {
-    int lane = threadIdx.x % 32;
-    return tile + (row + lane % 16) * STRIDE + column + lane / 16 * 8;
-  }
-
-  // scores[j][..]: rows of this warp by keys 8j..8j+7.
-  static DEVICE void score(float (&scores)[KEY_TILES][4],
-                           const unsigned (&query)[STEPS][4],
-                           const T *keys) {
-#pragma unroll
-    for (int j = 0; j < KEY_TILES; ++j)
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        scores[j][i] = 0.0f;
-#pragma unroll
-    for (int step = 0; step < STEPS; ++step)
-#pragma unroll
-      for (int j = 0; j < KEY_TILES; j += 2) {
-        unsigned k[4]; // keys 0-7, 8-15 of columns 0-7, then of 8-15
-        loadMatrices(k, fragment(keys, j * 8, step * 16));
-        multiply(scores[j], query[step], k[0], k[2], T());
-        multiply(scores[j + 1], query[step], k[1], k[3], T());
-      }
-  }
+  float out[M][HEAD_TILES][4], sum[M][2], largest[M][2];
+  unsigned queryKeys[M][2];
 
   // Turns scores into probabilities and rescales what was summed before. Each
-  // thread holds two rows (accumulator elements 0, 1 and 2, 3).
-  static DEVICE void softmax(float (&scores)[KEY_TILES][4], float (&largest)[2],
-                             float (&sum)[2], float (&out)[OUT_TILES][4]) {
+  // thread holds two rows of a tile (accumulator elements 0, 1 and 2, 3).
+  DEVICE void softmax(float (&scores)[M][KEY_TILES][4], int firstKey) {
+    int column = firstKey + threadIdx.x % 4 * 2;
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      float top = largest[r];
+    for (int i = 0; i < 2 * M; ++i) {
+      const int m = i / 2, r = i % 2;
+      float top = largest[m][r];
 #pragma unroll
-      for (int j = 0; j < KEY_TILES; ++j)
-        top = fmaxf(top, fmaxf(scores[j][2 * r], scores[j][2 * r + 1]));
+      for (int n = 0; n < KEY_TILES; ++n)
+        top = fmaxf(top, fmaxf(scores[m][n][2 * r], scores[m][n][2 * r + 1]));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
       // Key 0 is visible to every row, so top is finite from the first tile.
-      float rescale = exp2Approx((largest[r] - top) * SCORE_SCALE);
+      float rescale = exp2Approx((largest[m][r] - top) * SCORE_SCALE);
       float offset = top * SCORE_SCALE;
-      largest[r] = top;
+      largest[m][r] = top;
       float total = 0.0f;
 #pragma unroll
-      for (int j = 0; j < KEY_TILES; ++j)
+      for (int n = 0; n < KEY_TILES; ++n)
 #pragma unroll
-        for (int e = 2 * r; e < 2 * r + 2; ++e) {
-          scores[j][e] = exp2Approx(fmaf(scores[j][e], SCORE_SCALE, -offset));
-          total += scores[j][e];
+        for (int e = 0; e < 2; ++e) {
+          float &score = scores[m][n][2 * r + e];
+          score = exp2Approx(fmaf(score, SCORE_SCALE, -offset));
+          total += score;
+          if constexpr (DROPS)
+            score *= dropoutFactor(queryKeys[m][r], column + 8 * n + e);
         }
-      sum[r] = fmaf(sum[r], rescale, total);
+      sum[m][r] = fmaf(sum[m][r], rescale, total);
 #pragma unroll
-      for (int j = 0; j < OUT_TILES; ++j) {
-        out[j][2 * r] *= rescale;
-        out[j][2 * r + 1] *= rescale;
-      }
-    }
-  }
-
-  static DEVICE void accumulate(float (&out)[OUT_TILES][4],
-                                const float (&p)[KEY_TILES][4],
-                                const T *values) {
-#pragma unroll
-    for (int step = 0; step < KEYS / 16; ++step) {
-      const float(&low)[4] = p[2 * step], (&high)[4] = p[2 * step + 1];
-      unsigned a[4] = {pack2<T>(low[0], low[1]), pack2<T>(low[2], low[3]),
-                       pack2<T>(high[0], high[1]), pack2<T>(high[2], high[3])};
-#pragma unroll
-      for (int j = 0; j < OUT_TILES; j += 2) {
-        unsigned v[4]; // keys 0-7, 8-15 of columns 0-7, then of 8-15
-        loadTransposed(v, fragment(values, step * 16, j * 8));
-        multiply(out[j], a, v[0], v[1], T());
-        multiply(out[j + 1], a, v[2], v[3], T());
+      for (int n = 0; n < HEAD_TILES; ++n) {
+        out[m][n][2 * r] *= rescale;
+        out[m][n][2 * r + 1] *= rescale;
       }
     }
   }
 
   // Hides keys after each row's own position.
-  static DEVICE void mask(float (&scores)[KEY_TILES][4], int firstKey,
+  static DEVICE void mask(float (&scores)[M][KEY_TILES][4], int firstKey,
                           int firstPosition) {
     int lane = threadIdx.x % 32;
 #pragma unroll
-    for (int j = 0; j < KEY_TILES; ++j)
+    for (int m = 0; m < M; ++m)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        int key = firstKey + j * 8 + lane % 4 * 2 + e % 2;
-        int position = firstPosition + lane / 4 + e / 2 * 8;
-        if (key > position)
-          scores[j][e] = -__int_as_float(0x7f800000);
-      }
+      for (int n = 0; n < KEY_TILES; ++n)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          int key = firstKey + n * 8 + lane % 4 * 2 + e % 2;
+          int position = firstPosition + 16 * m + lane / 4 + e / 2 * 8;
+          if (key > position)
+            scores[m][n][e] = -__int_as_float(0x7f800000);
+        }
   }
 
-  static DEVICE void store(const Sequence &s, int firstRow,
-                           const float (&out)[OUT_TILES][4],
-                           const float (&sum)[2]) {
+  DEVICE void begin(const Sequence &s, int firstRow) {
+#pragma unroll
+    for (int i = 0; i < 2 * M; ++i) {
+      const int m = i / 2, r = i % 2;
+      sum[m][r] = 0.0f;
+      largest[m][r] = -1.0e30f;
+      int row = firstRow + 16 * m + threadIdx.x % 32 / 4 + 8 * r;
+      queryKeys[m][r] = queryKey(s.sample, row, s.head);
+#pragma unroll
+      for (int n = 0; n < HEAD_TILES; ++n)
+        out[m][n][2 * r] = out[m][n][2 * r + 1] = 0.0f;
+    }
+  }
+
+  DEVICE void store(const Sequence &s, int firstRow) {
     int lane = threadIdx.x % 32;
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      int row = firstRow + lane / 4 + r * 8;
-      // Four lanes share a row, each with the sum of its own keys.
-      float total = sum[r] + __shfl_xor_sync(0xffffffffu, sum[r], 1);
-      total += __shfl_xor_sync(0xffffffffu, total, 2);
-      float scale = 1.0f / total;
-      if (row >= s.tokens)
-        continue;
+    for (int m = 0; m < M; ++m) {
+      float scale[2];
 #pragma unroll
-      for (int j = 0; j < OUT_TILES; ++j) {
-        int column = j * 8 + lane % 4 * 2;
-        float low = out[j][2 * r] * scale, high = out[j][2 * r + 1] * scale;
-        T *to = s.out + long(row) * WIDTH + column;
-        if constexpr (HEAD_SIZE % 2 == 0) {
-          if (column < HEAD_SIZE)
-            *(unsigned *)to = pack2<T>(low, high);
-        } else {
-          if (column < HEAD_SIZE)
-            to[0] = fromFloat<T>(low);
-          if (column + 1 < HEAD_SIZE)
-            to[1] = fromFloat<T>(high);
-        }
+      for (int r = 0; r < 2; ++r) {
+        // Four lanes share a row, each with the sum of its own keys.
+        float total =
+            sum[m][r] + __shfl_xor_sync(0xffffffffu, sum[m][r], 1);
+        total += __shfl_xor_sync(0xffffffffu, total, 2);
+        scale[r] = 1.0f / total;
+        int row = firstRow + 16 * m + lane / 4 + 8 * r;
+        if (s.lse && lane % 4 == 0 && row < s.tokens)
+          s.lse[long(row) * HEADS] = fmaf(largest[m][r], SCALE, logf(total));
       }
+      storeRows(s.out, long(WIDTH), firstRow + 16 * m, s.tokens, out[m],
+                scale);
     }
   }
 
   static DEVICE void copyKeys(T *stage, const Sequence &s, int tile) {
-    copyTile<KEYS, STRIDE, THREADS>(stage, s.key, s.keyStride, tile * KEYS,
-                                    s.keys);
-    copyTile<KEYS, STRIDE, THREADS>(stage + STAGE, s.value, s.keyStride,
-                                    tile * KEYS, s.keys);
+    copyTile<KEYS, STRIDE16, THREADS>(stage, s.key, s.keyStride, tile * KEYS,
+                                      s.keys);
+    copyTile<KEYS, STRIDE16, THREADS>(stage + STAGE, s.value, s.keyStride,
+                                      tile * KEYS, s.keys);
     commitCopies();
   }
 
+  DEVICE void addTile(const unsigned (&query)[STEPS][M][4], const T *stage,
+                      int firstKey, int firstPosition) {
+    float scores[M][KEY_TILES][4] = {};
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step)
+      multiplyRows(scores, query[step], stage, step * 16);
+    if (firstKey + KEYS - 1 > firstPosition)
+      mask(scores, firstKey, firstPosition);
+    softmax(scores, firstKey);
+#pragma unroll
+    for (int step = 0; step < KEYS / 16; ++step) {
+      unsigned p[M][4];
+      packColumns<T>(p, scores, step);
+      multiplyColumns(out, p, stage + STAGE, step * 16);
+    }
+  }
+
   static DEVICE void run(const Sequence &s) {
-    extern __shared__ __align__(16) unsigned char shared[];
-    T *stages = (T *)shared; // two of [K tile, V tile]
+    T *stages = (T *)dynamicShared(); // two of [K tile, V tile]
     int first = (gridDim.x - 1 - blockIdx.x) * ROWS;
     if (first >= s.tokens)
       return;
-    int warpRow = threadIdx.x / 32 * 16;
+    int warpRow = first + threadIdx.x / 32 * WARP_ROWS;
     int lastKey = s.start + min(first + ROWS, s.tokens) - 1;
     int tiles = lastKey / KEYS + 1;
 
     // Q takes the second stage's place until it is in registers.
-    copyTile<ROWS, STRIDE, THREADS>(stages + 2 * STAGE, s.query, 3 * WIDTH,
-                                    first, s.tokens);
+    copyTile<ROWS, STRIDE16, THREADS>(stages + 2 * STAGE, s.query, 3 * WIDTH,
+                                      first, s.tokens);
     copyKeys(stages, s, 0);
     awaitCopies();
     __syncthreads();
-    unsigned query[STEPS][4];
-#pragma unroll
-    for (int step = 0; step < STEPS; ++step)
-      loadMatrices(query[step],
-                   fragment(stages + 2 * STAGE, warpRow, step * 16));
+    unsigned query[STEPS][M][4];
+    loadRows(query, stages + 2 * STAGE, warpRow - first);
     __syncthreads();
 
-    float out[OUT_TILES][4] = {}, sum[2] = {};
-    float largest[2] = {-1.0e30f, -1.0e30f};
+    Flash flash;
+    flash.begin(s, warpRow);
     for (int tile = 0; tile < tiles; ++tile) {
-      const T *stage = stages + tile % 2 * 2 * STAGE;
       if (tile + 1 < tiles)
         copyKeys(stages + (tile + 1) % 2 * 2 * STAGE, s, tile + 1);
-      float scores[KEY_TILES][4];
-      score(scores, query, stage);
-      if (tile * KEYS + KEYS - 1 > s.start + first)
-        mask(scores, tile * KEYS, s.start + first + warpRow);
-      softmax(scores, largest, sum, out);
-      accumulate(out, scores, stage + STAGE);
+      // A tile behind all of the warp's rows adds nothing.
+      if (tile * KEYS < s.start + warpRow + WARP_ROWS)
+        flash.addTile(query, stages + tile % 2 * 2 * STAGE, tile * KEYS,
+                      s.start + warpRow);
       awaitCopies();
       __syncthreads();
     }
-    store(s, first + warpRow, out, sum);
+    flash.store(s, warpRow);
   }
 };
 

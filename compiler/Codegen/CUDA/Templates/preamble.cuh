@@ -105,6 +105,13 @@ DEVICE float minNan(float a, float b) {
   return result;
 }
 
+// 2^x to about 2^-22, for softmax.
+DEVICE float exp2Approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 struct Add {
   template <class T> static DEVICE T of(T a, T b) { return a + b; }
 };

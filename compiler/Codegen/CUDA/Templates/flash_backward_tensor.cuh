@@ -1,0 +1,212 @@
+// flash_backward_query and flash_backward_key on tensor cores.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A block of 4 warps owns 128 rows (64 where the head is wide), 32 a warp, as
+// fragments in registers. Tiles of 64 other rows pass through two stages of
+// shared memory; a warp takes a tile in chunks, each small enough that scores,
+// dP and the sums fit its registers. Own rows are rows of the accumulators in
+// both kernels, so P and dS go from one product to the next without leaving
+// the registers: where keys are owned, those are P^T and dS^T.
+
+namespace attention {
+
+template <class T>
+struct Backward<T, 2> {
+  static constexpr int M = PADDED <= 64 ? 2 : 1; // row tiles a warp
+  static constexpr bool CROWDED =
+      OWNS_KEYS ? PADDED <= 64 || PADDED > 96 : DROPS && PADDED <= 64;
+  static constexpr int CHUNK = CROWDED ? 16 : 32;
+  static constexpr int WARP_ROWS = 16 * M, OWN = 4 * WARP_ROWS;
+  static constexpr int OTHER = 64, THREADS = 128;
+  static constexpr int N = CHUNK / 8;
+  static constexpr int TILE = OTHER * STRIDE16; // elements
+  static constexpr int RESULTS = OWNS_KEYS ? 2 : 1;
+
+  // Of the other rows in a stage, where those are queries; else of the own.
+  struct Statistics {
+    float2 of[OWNS_KEYS ? OTHER : OWN]; // log-sum-exp, D
+    unsigned key[OTHER];                // dropout's
+  };
+
+  unsigned own[2][STEPS][M][4];
+  float sums[RESULTS][M][HEAD_TILES][4];
+  // Of the own rows, where those are queries.
+  float lse[M][2], delta[M][2];
+  unsigned queryKeys[M][2];
+  int row; // the warp's first
+
+  // Starts the copies of tile number `tile`.
+  static DEVICE void copyOther(T *stage, Statistics *statistics,
+                               const Gradients &g, int tile) {
+    int first = tile * OTHER;
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      copyTile<OTHER, STRIDE16, THREADS>(stage + i * TILE, g.other[i],
+                                         g.otherStride[i], first, POSITIONS);
+    if constexpr (OWNS_KEYS) {
+      // A query past the end has zero rows, which add nothing.
+      int i = threadIdx.x;
+      bool valid = first + i < POSITIONS;
+      if (i < OTHER) {
+        copyAsync<8>(statistics->of + i,
+                     g.statistics + long(valid ? first + i : 0) * HEADS,
+                     valid);
+        if constexpr (DROPS)
+          statistics->key[i] = queryKey(g.sample, first + i, g.head);
+      }
+    }
+    commitCopies();
+  }
+
+  // The own rows' statistics, from shared memory.
+  DEVICE void loadStatistics(const Gradients &g, const Statistics &statistics,
+                             int first) {
+#pragma unroll
+    for (int i = 0; i < 2 * M; ++i) {
+      const int m = i / 2, r = i % 2;
+      int at = row + 16 * m + threadIdx.x % 32 / 4 + 8 * r;
+      lse[m][r] = statistics.of[at - first].x;
+      delta[m][r] = statistics.of[at - first].y;
+      queryKeys[m][r] = queryKey(g.sample, at, g.head);
+    }
+  }
+
+  // Scores to probabilities and dP to dS, for other rows from `first` on,
+  // which begin at `offset` of their stage.
+  DEVICE void differentiate(float (&p)[M][N][4], float (&ds)[M][N][4],
+                            const Statistics &statistics, int first,
+                            int offset) {
+    int lane = threadIdx.x % 32;
+    bool masked = OWNS_KEYS ? first < row + WARP_ROWS - 1
+                            : first + CHUNK - 1 > row;
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int c = 0; c < 2; ++c) {
+        int column = n * 8 + lane % 4 * 2 + c;
+        float2 ofColumn = {0.0f, 0.0f};
+        unsigned columnKey = 0;
+        if constexpr (OWNS_KEYS) {
+          ofColumn = statistics.of[offset + column];
+          columnKey = DROPS ? statistics.key[offset + column] : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < 2 * M; ++i) {
+          const int m = i / 2, r = i % 2, e = 2 * r + c;
+          int own = row + 16 * m + lane / 4 + 8 * r, other = first + column;
+          float rowLse = OWNS_KEYS ? ofColumn.x : lse[m][r];
+          float rowDelta = OWNS_KEYS ? ofColumn.y : delta[m][r];
+          float probability =
+              exp2Approx(fmaf(p[m][n][e], SCORE_SCALE, -rowLse));
+          if (masked && (OWNS_KEYS ? own > other : other > own))
+            probability = 0.0f;
+          float gradient = ds[m][n][e], kept = probability;
+          if constexpr (DROPS) {
+            float factor =
+                OWNS_KEYS ? dropoutFactor(columnKey, own)
+                          : dropoutFactor(queryKeys[m][r], other);
+            gradient *= factor;
+            kept *= factor;
+          }
+          ds[m][n][e] = probability * (gradient - rowDelta);
+          p[m][n][e] = kept;
+        }
+      }
+  }
+
+  DEVICE void addChunk(const T *stage, const Statistics &statistics, int first,
+                       int offset) {
+    const T *other = stage + offset * STRIDE16;
+    float p[M][N][4] = {}, ds[M][N][4] = {};
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+      multiplyRows(p, own[0][step], other, step * 16);
+      multiplyRows(ds, own[1][step], other + TILE, step * 16);
+    }
+    differentiate(p, ds, statistics, first, offset);
+#pragma unroll
+    for (int step = 0; step < CHUNK / 16; ++step) {
+      unsigned a[M][4];
+      packColumns<T>(a, ds, step);
+      multiplyColumns(sums[0], a, other, step * 16);
+      if constexpr (OWNS_KEYS) {
+        packColumns<T>(a, p, step);
+        multiplyColumns(sums[1], a, other + TILE, step * 16);
+      }
+    }
+  }
+
+  DEVICE void addTile(const T *stage, const Statistics &statistics, int tile) {
+#pragma unroll 1
+    for (int offset = 0; offset < OTHER; offset += CHUNK) {
+      int first = tile * OTHER + offset;
+      // Keys behind all of the queries add nothing.
+      bool hidden =
+          OWNS_KEYS ? first + CHUNK <= row : first >= row + WARP_ROWS;
+      if (!hidden)
+        addChunk(stage, statistics, first, offset);
+    }
+  }
+
+  DEVICE void store(const Gradients &g) {
+    float scales[2][2] = {{SCALE, SCALE}, {1.0f, 1.0f}};
+#pragma unroll
+    for (int i = 0; i < RESULTS; ++i)
+#pragma unroll
+      for (int m = 0; m < M; ++m)
+        storeRows(g.result[i], 3L * WIDTH, row + 16 * m, int(POSITIONS),
+                  sums[i][m], scales[i]);
+  }
+
+  static DEVICE void run(const Gradients &g) {
+    T *stages = (T *)dynamicShared(); // two of [tile of other[0], tile of other[1]]
+    Statistics *statistics = (Statistics *)(stages + 4 * TILE); // one a stage
+    int first = (OWNS_KEYS ? blockIdx.x : gridDim.x - 1 - blockIdx.x) * OWN;
+    int begin = OWNS_KEYS ? first / OTHER : 0;
+    int last = OWNS_KEYS ? POSITIONS : min(first + OWN, int(POSITIONS));
+    int end = (last + OTHER - 1) / OTHER;
+
+    // Own rows take the stages' place until they are in registers.
+    static_assert(2 * OWN <= 4 * OTHER, "own rows fit the stages");
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      copyTile<OWN, STRIDE16, THREADS>(stages + i * OWN * STRIDE16, g.own[i],
+                                       g.ownStride[i], first, POSITIONS);
+    commitCopies();
+    if constexpr (!OWNS_KEYS)
+      makeStatistics<OWN, THREADS>(g, first, statistics->of);
+    awaitCopies();
+    __syncthreads();
+    Backward backward;
+    backward.row = first + threadIdx.x / 32 * WARP_ROWS;
+    loadRows(backward.own[0], stages, backward.row - first);
+    loadRows(backward.own[1], stages + OWN * STRIDE16, backward.row - first);
+    if constexpr (!OWNS_KEYS)
+      backward.loadStatistics(g, *statistics, first);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < RESULTS; ++i)
+#pragma unroll
+      for (int m = 0; m < M; ++m)
+#pragma unroll
+        for (int n = 0; n < HEAD_TILES; ++n)
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            backward.sums[i][m][n][e] = 0.0f;
+
+    copyOther(stages, statistics, g, begin);
+    for (int tile = begin; tile < end; ++tile) {
+      int stage = (tile - begin) % 2;
+      awaitCopies();
+      __syncthreads();
+      if (tile + 1 < end)
+        copyOther(stages + (1 - stage) * 2 * TILE,
+                  statistics + (OWNS_KEYS ? 1 - stage : 0), g, tile + 1);
+      backward.addTile(stages + stage * 2 * TILE,
+                       statistics[OWNS_KEYS ? stage : 0], tile);
+    }
+    backward.store(g);
+  }
+};
+
+} // namespace attention

@@ -1,0 +1,67 @@
+// Copies to shared memory that run beside the code, and the tensor cores.
+// SPDX-License-Identifier: Apache-2.0
+//
+// All inline assembly of the flash kernels is here: the tests that run their
+// text on the host have functions of the same names.
+#ifndef GPT2_HOST_TENSOR_CORE
+
+namespace attention {
+
+// Copies `bytes` (16, 8 or 4) to shared memory, or zeros.
+template <int BYTES>
+DEVICE void copyAsync(void *to, const void *from, bool valid) {
+  unsigned address = (unsigned)__cvta_generic_to_shared(to);
+  int size = valid ? BYTES : 0;
+  if constexpr (BYTES == 16) // past the first-level cache
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address),
+                 "l"(from), "r"(size)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address),
+                 "l"(from), "n"(BYTES), "r"(size)
+                 : "memory");
+}
+
+DEVICE void commitCopies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+DEVICE void awaitCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+// Four 8x8 matrices of 16-bit values; lane i gives the address of row i % 8 of
+// matrix i / 8.
+DEVICE void loadMatrices(unsigned (&r)[4], const void *from) {
+  unsigned address = (unsigned)__cvta_generic_to_shared(from);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address)
+               : "memory");
+}
+
+DEVICE void loadTransposed(unsigned (&r)[4], const void *from) {
+  unsigned address = (unsigned)__cvta_generic_to_shared(from);
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+      : "r"(address)
+      : "memory");
+}
+
+// c += a * b for one 16x8x16 product.
+DEVICE void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                     unsigned b1, half) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+DEVICE void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                     unsigned b1, bf16) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+} // namespace attention
+
+#endif
