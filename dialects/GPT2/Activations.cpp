@@ -23,25 +23,38 @@ Value swish(Scalars &s, Value x, double slope) {
   return s.div(x, s.add(power, s.number(1.0)));
 }
 
-/// The derivative of swish: sigma * (1 + slope * x * (1 - sigma)).
-Value swishSlope(Scalars &s, Value x, double slope) {
-  Value one = s.number(1.0);
-  Value scaled = s.mul(x, s.number(slope));
-  Value sigma = s.div(one, s.add(s.exp(s.negate(scaled)), one));
-  return s.mul(sigma, s.add(s.mul(scaled, s.sub(one, sigma)), one));
+/// A logistic sigmoid and its derivative, neither of which cancels.
+struct Logistic {
+  Logistic(Scalars &s, Value x) {
+    // With e = exp(-|x|): 1 / (1 + e) or e / (1 + e), and e / (1 + e)^2.
+    Value tail = s.exp(s.negate(s.abs(x)));
+    Value near = s.div(s.number(1.0), s.add(tail, s.number(1.0)));
+    Value far = s.mul(tail, near);
+    value = s.select(s.isGreater(x, s.number(0.0)), near, far);
+    slope = s.mul(far, near);
+  }
+  Value value, slope;
+};
+
+/// The derivative of x * sigmoid(inner(x)).
+Value gatedSlope(Scalars &s, Value x, Value inner, Value innerSlope) {
+  Logistic gate(s, inner);
+  return s.add(gate.value, s.mul(s.mul(x, innerSlope), gate.slope));
 }
 
-/// The derivative of x / 2 * (1 + tanh(u)), u = sqrt(2 / pi) (x + 0.044715
-/// x^3): (1 + tanh(u)) / 2 + x / 2 * (1 - tanh(u)^2) * u'.
+/// The derivative of swish.
+Value swishSlope(Scalars &s, Value x, double slope) {
+  return gatedSlope(s, x, s.mul(x, s.number(slope)), s.number(slope));
+}
+
+/// The derivative of x / 2 * (1 + tanh(u)) = x * sigmoid(2 u) with
+/// u = sqrt(2 / pi) * (x + 0.044715 x^3).
 Value geluTanhSlope(Scalars &s, Value x) {
-  Value one = s.number(1.0), half = s.number(0.5);
+  Value one = s.number(1.0), factor = s.number(2 * sqrtTwoOverPi);
   Value square = s.mul(s.mul(x, s.number(0.044715)), x);
-  Value inner = s.mul(s.mul(x, s.number(sqrtTwoOverPi)), s.add(square, one));
-  Value gate = s.tanh(inner);
-  Value innerSlope =
-      s.mul(s.add(s.mul(square, s.number(3.0)), one), s.number(sqrtTwoOverPi));
-  Value gateSlope = s.mul(s.sub(one, s.mul(gate, gate)), innerSlope);
-  return s.add(s.mul(s.add(gate, one), half), s.mul(s.mul(x, half), gateSlope));
+  Value inner = s.mul(s.mul(x, factor), s.add(square, one));
+  Value innerSlope = s.mul(s.add(s.mul(square, s.number(3.0)), one), factor);
+  return gatedSlope(s, x, inner, innerSlope);
 }
 
 /// The derivative of x / 2 * (1 + erf(x / sqrt(2))): the normal distribution
@@ -101,10 +114,8 @@ Value gpt2::buildActivationSlope(OpBuilder &builder, Location loc,
                     s.number(0.0));
   case ActivationKind::Silu:
     return swishSlope(s, x, 1.0);
-  case ActivationKind::Tanh: {
-    Value y = s.tanh(x);
-    return s.sub(s.number(1.0), s.mul(y, y));
-  }
+  case ActivationKind::Tanh: // 2 * sigmoid(2 x) - 1
+    return s.mul(Logistic(s, s.mul(x, s.number(2.0))).slope, s.number(4.0));
   }
   llvm_unreachable("every kind is handled");
 }

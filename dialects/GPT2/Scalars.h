@@ -32,12 +32,11 @@ public:
   Value max(Value a, Value b) { return build<arith::MaximumFOp>(a, b); }
   Value min(Value a, Value b) { return build<arith::MinimumFOp>(a, b); }
   Value negate(Value x) { return build<arith::NegFOp>(x); }
+  Value abs(Value x) { return build<math::AbsFOp>(x); }
   Value exp(Value x) { return build<math::ExpOp>(x); }
-  Value log(Value x) { return build<math::LogOp>(x); }
   Value tanh(Value x) { return build<math::TanhOp>(x); }
   Value erf(Value x) { return build<math::ErfOp>(x); }
   Value sqrt(Value x) { return build<math::SqrtOp>(x); }
-  Value rsqrt(Value x) { return build<math::RsqrtOp>(x); }
 
   /// Ordered comparisons: false where an operand is not a number.
   Value isGreater(Value a, Value b) {

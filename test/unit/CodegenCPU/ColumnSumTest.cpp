@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/Device/DropoutMath.h"
 #include "test/unit/CodegenCPU/KernelHarness.h"
-#include "test/unit/CodegenCPU/Tensor.h"
 
 #include <cmath>
 #include <gmock/gmock.h>
@@ -13,8 +12,6 @@ using testing::HasSubstr;
 
 namespace {
 
-using Tensors = std::vector<Tensor>;
-
 /// Replaces each of `names` in `text` by its value.
 std::string
 substitute(std::string text,
@@ -23,40 +20,6 @@ substitute(std::string text,
     for (size_t at; (at = text.find(name)) != std::string::npos;)
       text.replace(at, name.size(), value);
   return text;
-}
-
-/// Calls @k once for [0, units) and once for every unit alone, the last first,
-/// on every architecture, and expects the same bytes.
-Tensors run(const std::string &text, Tensors inputs, const Tensors &shapes,
-            int64_t units) {
-  KernelContext context;
-  auto code = context.compile(text, {runnableArchs()});
-  if (!code) {
-    ADD_FAILURE() << context.diagnostics() << text;
-    return shapes;
-  }
-  Tensors first;
-  for (const auto &module : code->modules) {
-    LoadedKernels kernels(module.bytes);
-    Tensors whole = shapes, split = shapes;
-    auto call = [&](Tensors &outputs, int64_t begin, int64_t end) {
-      std::vector<void *> buffers;
-      for (Tensors *tensors : {&inputs, &outputs})
-        for (Tensor &tensor : *tensors)
-          buffers.push_back(tensor.bytes.data());
-      kernels.call("k", buffers, begin, end);
-    };
-    call(whole, 0, units);
-    for (int64_t unit = units; unit-- > 0;)
-      call(split, unit, unit + 1);
-    if (first.empty())
-      first = whole;
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      EXPECT_EQ(whole[i].bytes, split[i].bytes) << module.arch;
-      EXPECT_EQ(whole[i].bytes, first[i].bytes) << module.arch;
-    }
-  }
-  return first;
 }
 
 /// y = dy * gamma; s = the sum of a row of y; over rows, the sums of dy * (x -
@@ -141,12 +104,13 @@ public:
                                Tensor::random(DType::F32, rows, columns, 2),
                                Tensor::random(DType::F32, rows, 1, 3),
                                Tensor::random(DType::F32, 1, columns, 4)},
-        out(run(gradientText(inputs[0], blocks), inputs,
-                {Tensor(DType::F32, rows, columns), Tensor(DType::F32, rows, 1),
-                 Tensor(DType::F32, columns, blocks),
-                 Tensor(DType::F32, columns, blocks),
-                 Tensor(DType::F32, 1, blocks)},
-                blocks)) {}
+        out(runKernel(gradientText(inputs[0], blocks), inputs,
+                      {Tensor(DType::F32, rows, columns),
+                       Tensor(DType::F32, rows, 1),
+                       Tensor(DType::F32, columns, blocks),
+                       Tensor(DType::F32, columns, blocks),
+                       Tensor(DType::F32, 1, blocks)},
+                      blocks)) {}
 
   void check() const {
     for (int64_t i = 0; i < rows; ++i)
@@ -260,7 +224,7 @@ TEST(Outputs, MayTakeTheInputsPlaces) {
     std::string text = substitute(twoResults, {{"TYPE", type}});
     Tensors inputs = {Tensor::random(DType::F32, rows, columns, 1),
                       Tensor::random(DType::F32, rows, columns, 2)};
-    Tensors apart = run(text, inputs, inputs, rows);
+    Tensors apart = runKernel(text, inputs, inputs, rows);
     KernelContext context;
     auto code = context.compile(text, {runnableArchs()});
     ASSERT_TRUE(code) << context.diagnostics();
@@ -340,8 +304,8 @@ TEST(Integers, HashDropsWhatTheRuntimesHashDrops) {
                       Tensor::make(DType::I32, 4, 1,
                                    [&](int64_t i, int64_t) { return rng[i]; })};
     std::string type = "tensor<?x" + std::to_string(columns) + "xf32>";
-    Tensors out = run(substitute(dropoutKernel, {{"TYPE", type}}), inputs,
-                      {Tensor(DType::F32, rows, columns)}, rows);
+    Tensors out = runKernel(substitute(dropoutKernel, {{"TYPE", type}}), inputs,
+                            {Tensor(DType::F32, rows, columns)}, rows);
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j) {
         uint32_t row =

@@ -2,7 +2,6 @@
 // arithmetic, for widths that do and do not fill vectors.
 // SPDX-License-Identifier: Apache-2.0
 #include "test/unit/CodegenCPU/KernelHarness.h"
-#include "test/unit/CodegenCPU/Tensor.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -10,43 +9,6 @@
 using namespace gpt2test;
 
 namespace {
-
-using Tensors = std::vector<Tensor>;
-
-std::vector<void *> addressesOf(Tensors &inputs, Tensors &outputs) {
-  std::vector<void *> addresses;
-  for (Tensors *tensors : {&inputs, &outputs})
-    for (Tensor &tensor : *tensors)
-      addresses.push_back(tensor.bytes.data());
-  return addresses;
-}
-
-/// Runs kernel @k of `text` on every architecture, whole and row by row, and
-/// expects the same bytes each time, which it returns.
-Tensors run(const std::string &text, Tensors inputs, const Tensors &shapes,
-            int64_t rows) {
-  KernelContext context;
-  auto code = context.compile(text, {runnableArchs()});
-  Tensors first;
-  if (!code) {
-    ADD_FAILURE() << context.diagnostics() << text;
-    return shapes;
-  }
-  for (const auto &module : code->modules) {
-    LoadedKernels kernels(module.bytes);
-    Tensors whole = shapes, split = shapes;
-    kernels.call("k", addressesOf(inputs, whole), 0, rows);
-    for (int64_t row = rows; row-- > 0;)
-      kernels.call("k", addressesOf(inputs, split), row, row + 1);
-    if (first.empty())
-      first = whole;
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      EXPECT_EQ(whole[i].bytes, split[i].bytes) << module.arch;
-      EXPECT_EQ(whole[i].bytes, first[i].bytes) << module.arch;
-    }
-  }
-  return first;
-}
 
 /// |actual - expected| within `error` plus one rounding of the output.
 void expectNear(const Tensor &actual, int64_t i, int64_t j, double expected,
@@ -98,8 +60,9 @@ TEST_P(Widths, ResidualAndLayerNorm) {
                       Tensor::random(DType::F32, 1, columns, 4)};
     Tensors shapes = {Tensor(DType::F32, rows, columns),
                       Tensor(element, rows, columns)};
-    Tensors out = run(residualNorm(rows, columns, shapes[1].mlirElement()),
-                      inputs, shapes, rows);
+    Tensors out =
+        runKernel(residualNorm(rows, columns, shapes[1].mlirElement()), inputs,
+                  shapes, rows);
     for (int64_t i = 0; i < rows; ++i) {
       double mean = 0, variance = 0;
       for (int64_t j = 0; j < columns; ++j)
@@ -151,10 +114,11 @@ TEST(Decomposition, Activations) {
             return x;
           })};
       std::string t = type(rows, columns, inputs[0].mlirElement());
-      Tensors out = run("func.func @k(%x: " + t + ") -> " + t +
-                            " {\n  %y = gpt2.activation " + activation.name +
-                            " %x : " + t + "\n  return %y : " + t + "\n}",
-                        inputs, {Tensor(element, rows, columns)}, rows);
+      Tensors out =
+          runKernel("func.func @k(%x: " + t + ") -> " + t +
+                        " {\n  %y = gpt2.activation " + activation.name +
+                        " %x : " + t + "\n  return %y : " + t + "\n}",
+                    inputs, {Tensor(element, rows, columns)}, rows);
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < columns; ++j) {
           double x = inputs[0].at(i, j);
@@ -188,7 +152,8 @@ TEST_P(Widths, EmbeddingOfAPromptAtItsPosition) {
   // The kernel's arguments are in the order of the op's operands.
   std::swap(inputs[1], inputs[2]);
   std::swap(inputs[2], inputs[3]);
-  Tensors result = run(text, inputs, {Tensor(DType::F32, rows, columns)}, rows);
+  Tensors result =
+      runKernel(text, inputs, {Tensor(DType::F32, rows, columns)}, rows);
   const int64_t token[] = {0, 3, 0, vocab - 1};
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
@@ -205,14 +170,14 @@ TEST(Decomposition, EmbeddingOfWholeSequences) {
       Tensor::make(DType::I32, rows, 1, [](int64_t i, int64_t) { return i; }),
       Tensor::random(DType::F32, 8, columns, 1),
       Tensor::random(DType::F32, 4, columns, 2)};
-  Tensors result = run(R"(
+  Tensors result = runKernel(R"(
 func.func @k(%t: tensor<6xi32>, %wte: tensor<8x48xf32>, %wpe: tensor<4x48xf32>)
     -> tensor<6x48xf32> {
   %x = gpt2.embed %t, %wte, %wpe batch 2
     : tensor<6xi32>, tensor<8x48xf32>, tensor<4x48xf32> -> tensor<6x48xf32>
   return %x : tensor<6x48xf32>
 })",
-                       inputs, {Tensor(DType::F32, rows, columns)}, rows);
+                             inputs, {Tensor(DType::F32, rows, columns)}, rows);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       expectNear(result[0], i, j, inputs[1].at(i, j) + inputs[2].at(i % 3, j),
@@ -229,7 +194,8 @@ TEST_P(Widths, SelectRowTakesTheLastValidRow) {
     Tensors inputs = {Tensor::random(DType::BF16, 5, columns, 1),
                       Tensor::make(DType::I32, 1, 1,
                                    [&](int64_t, int64_t) { return count; })};
-    Tensors result = run(text, inputs, {Tensor(DType::BF16, 1, columns)}, 1);
+    Tensors result =
+        runKernel(text, inputs, {Tensor(DType::BF16, 1, columns)}, 1);
     for (int64_t j = 0; j < columns; ++j)
       ASSERT_EQ(result[0].at(0, j),
                 inputs[0].at(std::min<int64_t>(count, 5) - 1, j));
@@ -252,13 +218,14 @@ TEST(Decomposition, CrossEntropyLeavesPaddingAndUnscoredRowsOut) {
         inputs[0].set(i, j, 1e30);
     }
     std::string logits = type(rows, shape.padded, "f32");
-    Tensors result = run("func.func @k(%l: " + logits +
-                             ", %t: tensor<4xi32>) -> tensor<4xf32> {\n  %y = "
-                             "gpt2.cross_entropy %l, %t vocab " +
-                             std::to_string(shape.vocab) + " : (" + logits +
-                             ", tensor<4xi32>) -> tensor<4xf32>\n  return %y : "
-                             "tensor<4xf32>\n}",
-                         inputs, {Tensor(DType::F32, rows, 1)}, rows);
+    Tensors result =
+        runKernel("func.func @k(%l: " + logits +
+                      ", %t: tensor<4xi32>) -> tensor<4xf32> {\n  %y = "
+                      "gpt2.cross_entropy %l, %t vocab " +
+                      std::to_string(shape.vocab) + " : (" + logits +
+                      ", tensor<4xi32>) -> tensor<4xf32>\n  return %y : "
+                      "tensor<4xf32>\n}",
+                  inputs, {Tensor(DType::F32, rows, 1)}, rows);
     for (int64_t i = 0; i < rows; ++i) {
       double sum = 0;
       for (int64_t j = 0; j < shape.vocab; ++j)
@@ -288,11 +255,11 @@ TEST(Decomposition, CastsRoundToNearestEven) {
     std::string cast = "func.func @k(%x: " + f + ") -> " + h +
                        " {\n  %y = gpt2.cast %x : " + f + " to " + h +
                        "\n  return %y : " + h + "\n}";
-    Tensors y = run(cast, {x}, {Tensor(element, 64, 2048)}, 64);
+    Tensors y = runKernel(cast, {x}, {Tensor(element, 64, 2048)}, 64);
     std::string back = "func.func @k(%x: " + h + ") -> " + f +
                        " {\n  %y = gpt2.cast %x : " + h + " to " + f +
                        "\n  return %y : " + f + "\n}";
-    Tensors z = run(back, y, {wide}, 64);
+    Tensors z = runKernel(back, y, {wide}, 64);
     Tensor expected(element, 64, 2048);
     for (int64_t i = 0; i < 64; ++i)
       for (int64_t j = 0; j < 2048; ++j) {

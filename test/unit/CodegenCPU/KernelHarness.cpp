@@ -41,6 +41,12 @@ static void outline(func::FuncOp function) {
         plan::KernelOp::rowKind, builder.getDictionaryAttr({}));
     OpBuilder inner(function.getContext());
     gpt2::RowBlock block = gpt2::outlineRowKernel(&op, inner, kernel.getBody());
+    if (block.rowBlocks != 0)
+      kernel.setConfigAttr(builder.getDictionaryAttr(
+          {builder.getNamedAttr(
+               "rows", builder.getI64IntegerAttr(gpt2::getRowCount(&op))),
+           builder.getNamedAttr("row_blocks",
+                                builder.getI64IntegerAttr(block.rowBlocks))}));
     inner.setInsertionPointToEnd(&kernel.getBody().front());
     plan::YieldOp::create(inner, function.getLoc(), block.yields);
     break;
@@ -104,6 +110,38 @@ std::vector<std::string> runnableArchs() {
   if (__builtin_cpu_supports("x86-64-v4"))
     archs.push_back("x86-64-v4");
   return archs;
+}
+
+Tensors runKernel(const std::string &text, Tensors inputs,
+                  const Tensors &shapes, int64_t units) {
+  KernelContext context;
+  auto code = context.compile(text, {runnableArchs()});
+  if (!code) {
+    ADD_FAILURE() << context.diagnostics() << text;
+    return shapes;
+  }
+  Tensors first;
+  for (const auto &module : code->modules) {
+    LoadedKernels kernels(module.bytes);
+    Tensors whole = shapes, split = shapes;
+    auto call = [&](Tensors &outputs, int64_t begin, int64_t end) {
+      std::vector<void *> buffers;
+      for (Tensors *tensors : {&inputs, &outputs})
+        for (Tensor &tensor : *tensors)
+          buffers.push_back(tensor.bytes.data());
+      kernels.call("k", buffers, begin, end);
+    };
+    call(whole, 0, units);
+    for (int64_t unit = units; unit-- > 0;)
+      call(split, unit, unit + 1);
+    if (first.empty())
+      first = whole;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      EXPECT_EQ(whole[i].bytes, split[i].bytes) << module.arch;
+      EXPECT_EQ(whole[i].bytes, first[i].bytes) << module.arch;
+    }
+  }
+  return first;
 }
 
 } // namespace gpt2test

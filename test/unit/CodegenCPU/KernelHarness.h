@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/Codegen/CPU/CPUCodegen.h"
+#include "test/unit/CodegenCPU/Tensor.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -53,5 +54,14 @@ private:
 
 /// Architectures that this machine can run, lowest first.
 std::vector<std::string> runnableArchs();
+
+using Tensors = std::vector<Tensor>;
+
+/// Compiles `text` and calls kernel @k once for [0, units) and once for every
+/// unit alone, the last first, on every architecture that runs here: a unit is
+/// a row, or a block of rows in a kernel with column results. Expects the same
+/// bytes each time and returns them; `shapes` are the outputs.
+Tensors runKernel(const std::string &text, Tensors inputs,
+                  const Tensors &shapes, int64_t units);
 
 } // namespace gpt2test

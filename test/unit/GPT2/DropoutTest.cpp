@@ -1,10 +1,12 @@
-// Dropout's mask against the hash as the dialect documents it.
+// Dropout's mask against the hash that every target shares.
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/Device/DropoutMath.h"
 #include "test/unit/GPT2/RegionEvaluator.h"
 
 #include <array>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 
 using namespace gpt2test;
 
@@ -13,30 +15,21 @@ namespace {
 constexpr double probability = 0.25;
 constexpr int64_t columns = 32;
 
-uint32_t mix(uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7feb352d;
-  x ^= x >> 15;
-  x *= 0x846ca68b;
-  x ^= x >> 16;
-  return x;
-}
-
-using Rng = std::array<uint32_t, 4>;
+using Rng = std::array<int32_t, 4>;
 
 bool isKept(const Rng &rng, uint32_t id, uint32_t tokens, uint32_t row,
             uint32_t column) {
-  uint32_t key = mix(mix(mix(rng[0] + 0x9e3779b9 * id) ^ rng[1]) ^ rng[2]);
-  uint32_t sample = rng[3] + row / tokens, position = row % tokens;
-  uint32_t hash = mix(mix(mix(key ^ sample) ^ position) ^ column);
-  return hash >= static_cast<uint32_t>(probability * 4294967296.0);
+  uint32_t sample = gpt2rt::dropoutSample(gpt2rt::dropoutKey(rng.data(), id),
+                                          rng.data(), row / tokens);
+  return gpt2rt::dropoutKeeps(gpt2rt::dropoutRow(sample, row % tokens), column,
+                              gpt2rt::dropoutThreshold(probability));
 }
 
 Matrix drop(RegionEvaluator &evaluator, const Matrix &x, const Rng &rng,
             uint32_t id, int64_t batch) {
   Matrix slot(4, 1);
   for (int64_t i = 0; i < 4; ++i)
-    slot.at(i) = static_cast<int32_t>(rng[i]);
+    slot.at(i) = rng[i];
   std::string type = "tensor<" + std::to_string(x.rows) + "x32xf32>";
   std::string text = "func.func @k(%x: " + type + ", %rng: tensor<4xi32>) -> " +
                      type +
@@ -50,8 +43,9 @@ TEST(Dropout, FollowsTheHash) {
   RegionEvaluator evaluator;
   constexpr int64_t rows = 6, batch = 2;
   Matrix x = randomMatrix(rows, columns, 1);
-  for (const Rng &rng : {Rng{1, 2, 3, 4}, Rng{0xfffffff0, 0x80000000, 0, 0},
-                         Rng{12345, 0, 999, 0x7fffffff}})
+  for (const Rng &rng :
+       {Rng{1, 2, 3, 4}, Rng{-16, std::numeric_limits<int32_t>::min(), 0, 0},
+        Rng{12345, 0, 999, 0x7fffffff}})
     for (uint32_t id : {0u, 7u, 2000u}) {
       Matrix y = drop(evaluator, x, rng, id, batch);
       for (int64_t i = 0; i < rows; ++i)

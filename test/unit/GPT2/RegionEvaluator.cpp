@@ -99,6 +99,7 @@ double evaluateScalar(Operation *op, ArrayRef<double> in) {
       .Case([&](arith::CmpIOp cmp) {
         return double(compare(cmp.getPredicate(), in[0], in[1]));
       })
+      .Case([&](math::AbsFOp) { return std::abs(in[0]); })
       .Case([&](math::ExpOp) { return std::exp(in[0]); })
       .Case([&](math::LogOp) { return std::log(in[0]); })
       .Case([&](math::TanhOp) { return std::tanh(in[0]); })

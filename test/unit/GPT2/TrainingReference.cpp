@@ -2,29 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/unit/GPT2/TrainingReference.h"
 
+#include "runtime/Device/DropoutMath.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace gpt2test {
 
-/// The hash of gpt2.dropout.
-static uint32_t mix(uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7feb352d;
-  x ^= x >> 15;
-  x *= 0x846ca68b;
-  return x ^ x >> 16;
-}
-
 double Attention::factorOf(int64_t sequence, int64_t head, int64_t query,
                            int64_t key) const {
   if (dropout == 0)
     return 1;
-  uint32_t hash = mix(static_cast<uint32_t>(rng[0]) + 0x9e3779b9u * dropoutId);
-  for (int64_t part :
-       {int64_t(rng[1]), int64_t(rng[2]), rng[3] + sequence, query, head, key})
-    hash = mix(hash ^ static_cast<uint32_t>(part));
-  bool isKept = hash >= static_cast<uint32_t>(double(dropout) * 0x1p32);
+  uint32_t sample = gpt2rt::dropoutSample(
+      gpt2rt::dropoutKey(rng.data(), dropoutId), rng.data(), sequence);
+  bool isKept = gpt2rt::dropoutKeeps(gpt2rt::dropoutQuery(sample, query, head),
+                                     key, gpt2rt::dropoutThreshold(dropout));
   return isKept ? 1 / (1 - double(dropout)) : 0;
 }
 
