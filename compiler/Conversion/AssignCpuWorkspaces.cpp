@@ -22,8 +22,9 @@ int64_t dimension(Value buffer, unsigned i) {
 }
 
 uint64_t workspaceBytes(plan::MatmulOp op) {
-  return gpt2rt::cpu::matmulWorkspaceBytes(dimension(op.getA(), 0),
-                                           dimension(op.getA(), 1));
+  return gpt2rt::cpu::matmulWorkspaceBytes(
+      dimension(op.getA(), 0), dimension(op.getA(), 1), /*weightNk=*/true,
+      /*transposeA=*/false);
 }
 
 uint64_t workspaceBytes(plan::AttentionOp op) {

@@ -37,7 +37,9 @@ public:
         tokens(op.tokens()), heads(op.heads()), headSize(op.head_size()),
         scale(op.scale()), type(context.dtype(op.qkv())),
         elementBytes(static_cast<int64_t>(sizeOf(type))),
-        dynamicRows(op.dynamic_rows()),
+        dynamicRows(op.dynamic_rows()), lse(context.address<float>(op.lse())),
+        dropout(context.address<int32_t>(op.rng()), op.dropout(),
+                op.dropout_id()),
         workspace(context.address(op.workspace())),
         workspaceBytes(context.bytes(op.workspace())), simd(context.simd),
         matmuls(context.matmuls) {
@@ -141,15 +143,22 @@ private:
     int64_t keys = std::min(roundUp(start + rows, attentionKeyStep), maxKeys);
     int64_t stride = roundUp(keys, attentionKeyStep);
     HeadTensor k = headTensor(1, b, h), v = headTensor(2, b, h);
-    MatmulShape qk = {rows,     keys,   headSize, 3 * heads * headSize, 1,
-                      k.stride, stride, type,     DType::F32,           false};
+    MatmulShape qk = {rows, keys,      headSize, 3 * heads * headSize,
+                      1,    1,         k.stride, stride,
+                      type, DType::F32};
     GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * first, find(thread, qk));
     first->execute(qkvRow(b * tokens + row, 0, h), k.data, nullptr, scores,
                    scratch);
-    simd.causalSoftmax({scores, rows, keys, stride, start, scale, type});
+    CausalSoftmaxArgs softmax = {scores, rows,  keys, stride,
+                                 start,  scale, type};
+    if (lse)
+      softmax.lse = lse + (b * tokens + row) * heads + h;
+    softmax.lseStride = heads;
+    softmax.dropout = dropout.of(b, h, row);
+    simd.causalSoftmax(softmax);
     int64_t pStride = type == DType::F32 ? stride : 2 * stride;
-    MatmulShape pv = {rows, headSize,         keys, pStride, v.stride,
-                      1,    heads * headSize, type, type,    false};
+    MatmulShape pv = {rows, headSize,         keys, pStride, 1, v.stride,
+                      1,    heads * headSize, type, type};
     GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * second, find(thread, pv));
     second->execute(scores, v.data, nullptr, outRow(b * tokens + row, h),
                     scratch);
@@ -170,6 +179,8 @@ private:
   DType type;
   int64_t elementBytes;
   bool dynamicRows;
+  float *lse;
+  DropoutOfAttention dropout;
   std::byte *workspace;
   uint64_t workspaceBytes;
   const SimdKernels &simd;

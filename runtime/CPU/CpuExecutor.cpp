@@ -49,6 +49,7 @@ private:
 
   StepOrError makeStep(const StepContext &context,
                        const fb::Instruction &instruction);
+  Status finishInit();
   int64_t validTokens(uint32_t program) const;
   Status checkRange(uint32_t buffer, uint64_t offset, uint64_t bytes) const;
 
@@ -66,13 +67,15 @@ Status CpuExecutor::prepare() {
   StepContext context = {plan, arenas, kernels, simd, matmuls, threads};
   for (const auto *program : *plan.root().programs()) {
     Steps steps;
-    // `init` is run by bindWeights(), which sees all of its loads at once.
-    if (program->role() != fb::Role::Init)
-      for (const auto *instruction : *program->instructions()) {
-        GPT2_ASSIGN_OR_RETURN(std::unique_ptr<Step> step,
-                              makeStep(context, *instruction));
-        steps.push_back(std::move(step));
-      }
+    for (const auto *instruction : *program->instructions()) {
+      // bindWeights() sees all loads of `init` at once.
+      if (program->role() == fb::Role::Init &&
+          instruction->op_type() == fb::Op::LoadWeight)
+        continue;
+      GPT2_ASSIGN_OR_RETURN(std::unique_ptr<Step> step,
+                            makeStep(context, *instruction));
+      steps.push_back(std::move(step));
+    }
     programs.push_back(std::move(steps));
   }
   return Status();
@@ -87,6 +90,10 @@ StepOrError CpuExecutor::makeStep(const StepContext &context,
     return makeMatmulStep(context, *instruction.op_as_Matmul());
   case fb::Op::Attention:
     return makeAttentionStep(context, *instruction.op_as_Attention());
+  case fb::Op::AttentionGrad:
+    return makeAttentionGradStep(context, *instruction.op_as_AttentionGrad());
+  case fb::Op::EmbedGrad:
+    return makeEmbedGradStep(context, *instruction.op_as_EmbedGrad());
   case fb::Op::CacheAppend:
     return makeCacheAppendStep(context, *instruction.op_as_CacheAppend());
   case fb::Op::Sample:
@@ -122,7 +129,7 @@ Status CpuExecutor::bindWeights(const Checkpoint &checkpoint) {
       layout.convert(begin, end, out + begin * layout.rowBytes());
     });
   }
-  return Status();
+  return finishInit();
 }
 
 Status CpuExecutor::bindRandomWeights(const RandomWeights &random) {
@@ -142,7 +149,13 @@ Status CpuExecutor::bindRandomWeights(const RandomWeights &random) {
                      out + begin * rowBytes);
     });
   }
-  return Status();
+  return finishInit();
+}
+
+// What `init` does beside loading: gradients and moments become zero.
+Status CpuExecutor::finishInit() {
+  std::optional<uint32_t> init = plan.findProgram("init");
+  return init ? run(*init) : Status();
 }
 
 int64_t CpuExecutor::validTokens(uint32_t program) const {

@@ -28,7 +28,8 @@ public:
         bias(context.address<float>(op.bias())), d(context.address(op.d())),
         workspace(context.address(op.workspace())),
         workspaceBytes(context.bytes(op.workspace())), rows(op.m()), n(op.n()),
-        k(op.k()), weightNk(op.weight_nk()), dynamicRows(op.dynamic_rows()),
+        k(op.k()), weightNk(op.weight_nk()), transposeA(op.transpose_a()),
+        accumulate(op.accumulate()), dynamicRows(op.dynamic_rows()),
         inputType(context.dtype(op.a())), outputType(context.dtype(op.d())),
         threads(context.threads), simd(context.simd), matmuls(context.matmuls) {
   }
@@ -54,20 +55,23 @@ public:
 
 private:
   bool useMatvec(int64_t live) const {
-    return weightNk && live <= static_cast<int64_t>(maxMatvecRows);
+    return weightNk && !transposeA && !accumulate &&
+           live <= static_cast<int64_t>(maxMatvecRows);
   }
 
   Result<OneDnnMatmul *> primitiveFor(int64_t m) {
     MatmulShape shape = {m,
                          n,
                          k,
-                         k,
+                         transposeA ? 1 : k,
+                         transposeA ? rows : 1,
                          weightNk ? 1 : n,
                          weightNk ? k : 1,
                          n,
                          inputType,
                          outputType,
-                         bias != nullptr};
+                         bias != nullptr,
+                         accumulate};
     return matmuls.find(shape, workspaceBytes);
   }
 
@@ -89,7 +93,7 @@ private:
   std::byte *d, *workspace;
   uint64_t workspaceBytes;
   int64_t rows, n, k;
-  bool weightNk, dynamicRows;
+  bool weightNk, transposeA, accumulate, dynamicRows;
   DType inputType, outputType;
   int threads;
   const SimdKernels &simd;

@@ -28,11 +28,16 @@ static dnnl::memory::data_type toDnnl(DType type) {
 
 static dnnl::matmul::primitive_desc describe(const MatmulShape &s) {
   using Desc = dnnl::memory::desc;
-  Desc a({s.m, s.k}, toDnnl(s.inputType), {s.aStride, 1});
+  Desc a({s.m, s.k}, toDnnl(s.inputType), {s.aStrideM, s.aStrideK});
   Desc b({s.k, s.n}, toDnnl(s.inputType), {s.bStrideK, s.bStrideN});
   Desc d({s.m, s.n}, toDnnl(s.outputType), {s.dStride, 1});
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (s.accumulate) {
+    dnnl::post_ops add;
+    add.append_sum(1.0f);
+    attributes.set_post_ops(add);
+  }
   if (!s.bias)
     return {{a, b, d}, attributes, engine()};
   Desc bias({1, s.n}, dnnl::memory::data_type::f32, {s.n, 1});

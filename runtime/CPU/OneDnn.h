@@ -14,15 +14,16 @@
 
 namespace gpt2rt::cpu {
 
-/// D[m, n] = A[m, k] * B[k, n] (+ bias[n]); strides in elements.
+/// D[m, n] (+)= A[m, k] * B[k, n] (+ bias[n]); strides in elements.
 struct MatmulShape {
   int64_t m, n, k;
-  int64_t aStride;            ///< Between rows of A, whose columns are dense.
+  int64_t aStrideM, aStrideK; ///< Of A; one of them is 1.
   int64_t bStrideK, bStrideN; ///< Of B; one of them is 1.
   int64_t dStride;            ///< Between rows of D.
   DType inputType;            ///< A and B.
   DType outputType;           ///< D.
-  bool bias;                  ///< f32.
+  bool bias = false;          ///< f32.
+  bool accumulate = false;    ///< D, then f32, is added to.
   auto operator<=>(const MatmulShape &) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include "runtime/CPU/KernelLibrary.h"
 #include "runtime/CPU/OneDnn.h"
 #include "runtime/CPU/Simd/Simd.h"
+#include "runtime/Device/DropoutMath.h"
 
 #include <memory>
 
@@ -54,10 +55,36 @@ using StepOrError = Result<std::unique_ptr<Step>>;
 StepOrError makeLaunchStep(const StepContext &, const fb::Launch &);
 StepOrError makeMatmulStep(const StepContext &, const fb::Matmul &);
 StepOrError makeAttentionStep(const StepContext &, const fb::Attention &);
+StepOrError makeAttentionGradStep(const StepContext &,
+                                  const fb::AttentionGrad &);
+StepOrError makeEmbedGradStep(const StepContext &, const fb::EmbedGrad &);
 StepOrError makeCacheAppendStep(const StepContext &, const fb::CacheAppend &);
 StepOrError makeSampleStep(const StepContext &, const fb::Sample &);
 StepOrError makeCopyStep(const StepContext &, const fb::Copy &);
 StepOrError makeFillStep(const StepContext &, const fb::Fill &);
+
+/// Dropout of an attention instruction, forward or backward.
+class DropoutOfAttention {
+public:
+  DropoutOfAttention(const int32_t *rng, float probability, uint32_t id)
+      : rng(rng), id(id), threshold(rng ? dropoutThreshold(probability) : 0),
+        scale(dropoutScale(probability)) {}
+
+  /// Of a block of queries from position `query` on; threshold 0 without.
+  AttentionDropout of(int64_t sequence, int64_t head, int64_t query) const {
+    if (threshold == 0)
+      return {};
+    return {dropoutSample(dropoutKey(rng, id), rng,
+                          static_cast<uint32_t>(sequence)),
+            static_cast<uint32_t>(head), static_cast<uint32_t>(query),
+            threshold, scale};
+  }
+
+private:
+  const int32_t *rng;
+  uint32_t id, threshold;
+  float scale;
+};
 
 constexpr int64_t roundUp(int64_t value, int64_t step) {
   return (value + step - 1) / step * step;

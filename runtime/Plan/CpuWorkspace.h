@@ -22,18 +22,26 @@ inline constexpr uint64_t maxMatvecRows = 8;
 /// Query rows of one block of attention.
 inline constexpr uint64_t attentionBlockRows = 64;
 
-/// oneDNN's scratch of one block of attention (measured: under 300 KiB at head
-/// sizes up to 256).
+/// oneDNN's scratch of one block of attention or of its gradient (measured:
+/// under 300 KiB at head sizes up to 256).
 inline constexpr uint64_t attentionScratchBytes = 512 << 10;
 
 constexpr uint64_t roundUpTo(uint64_t value, uint64_t step) {
   return (value + step - 1) / step * step;
 }
 
-/// Scratch of a matmul with `rows` rows and K columns: oneDNN copies a panel
-/// of the weights a thread, 128 bytes for each of the K columns and some more.
-constexpr uint64_t matmulWorkspaceBytes(uint64_t rows, uint64_t k) {
-  return rows <= maxMatvecRows ? 0 : plannedThreads * ((64 << 10) + k * 128);
+/// Scratch of a matmul of `rows` rows, summing over k: oneDNN copies a panel of
+/// the weights a thread, 128 bytes for each of k and some more, in blocks where
+/// k is large; with A transposed a panel of A, too, which 16 threads share less
+/// of (measured over the presets' shapes, CpuTests).
+constexpr uint64_t matmulWorkspaceBytes(uint64_t rows, uint64_t k,
+                                        bool weightNk, bool transposeA) {
+  constexpr uint64_t fixed = 64 << 10;
+  if (transposeA)
+    return plannedThreads * (fixed + std::min<uint64_t>(k, 1536) * 512);
+  if (weightNk && rows <= maxMatvecRows)
+    return 0;
+  return plannedThreads * (fixed + std::min<uint64_t>(k, 4096) * 128);
 }
 
 /// Scores of the rows that one thread works on.
@@ -52,6 +60,23 @@ constexpr uint64_t attentionWorkspaceBytes(bool decode, uint64_t batch,
   uint64_t tasks = std::min(batch * heads * blocks, plannedThreads);
   return tasks * (attentionScoreBytes(decode, keys) +
                   (decode ? 0 : attentionScratchBytes));
+}
+
+/// What one thread needs for the gradient of one head of one sequence: a block
+/// of scores and one of their gradients, the sums of the gradients of all keys
+/// and values in f32, and the library's scratch.
+constexpr uint64_t attentionGradThreadBytes(uint64_t tokens,
+                                            uint64_t headSize) {
+  return 2 * attentionScoreBytes(/*decode=*/false, tokens) +
+         2 * roundUpTo(tokens * headSize * 4, 64) + attentionScratchBytes;
+}
+
+/// Scratch of an attention_grad instruction.
+constexpr uint64_t attentionGradWorkspaceBytes(uint64_t batch, uint64_t heads,
+                                               uint64_t tokens,
+                                               uint64_t headSize) {
+  return std::min(batch * heads, plannedThreads) *
+         attentionGradThreadBytes(tokens, headSize);
 }
 
 } // namespace gpt2rt::cpu

@@ -43,6 +43,16 @@ struct DecodeAttentionArgs {
 
 inline constexpr int64_t maxHeadSize = 1024;
 
+/// Dropout of a block of attention weights: row i is query `position` + i
+/// (runtime/Device/DropoutMath.h).
+struct AttentionDropout {
+  uint32_t sample = 0; ///< dropoutSample() of the sequence.
+  uint32_t head = 0;
+  uint32_t position = 0;
+  uint32_t threshold = 0; ///< 0: everything is kept as it is.
+  float scale = 1;
+};
+
 /// Softmax of a block of score rows: row i keeps columns [0, visible + i],
 /// the others become 0. Probabilities are written as `type` over the scores'
 /// own rows (in place, `stride` floats apart), so a row of 16-bit
@@ -55,6 +65,32 @@ struct CausalSoftmaxArgs {
   int64_t visible; ///< Last column that row 0 sees.
   float scale;
   DType type; ///< F32 or BF16.
+  /// Of row i at i * lseStride, or null: ln(sum of exp(scale * score)).
+  float *lse = nullptr;
+  int64_t lseStride = 0;
+  AttentionDropout dropout = {};
+};
+
+/// The backward of CausalSoftmaxArgs for one block of rows: from scores S and
+/// the gradient G of the weights that multiply the values, the weights
+/// themselves and the gradient of S. Both are written as `type` over their own
+/// rows, like probabilities.
+struct SoftmaxGradArgs {
+  float *scores;    ///< S, becomes the weights (after dropout).
+  float *gradients; ///< G, becomes the gradient of S.
+  int64_t rows;
+  int64_t columns;
+  int64_t stride;
+  int64_t visible;
+  float scale;
+  DType type;
+  const float *lse; ///< Of row i at i * lseStride.
+  int64_t lseStride;
+  const void *out;  ///< Attention's result for the rows' head, `outStride`
+  const void *dout; ///< elements between rows, and its gradient.
+  int64_t outStride;
+  int64_t headSize;
+  AttentionDropout dropout = {};
 };
 
 /// One implementation of the loops.
@@ -63,6 +99,7 @@ struct SimdKernels {
   void (*matvec)(const MatvecArgs &args, int64_t begin, int64_t end);
   void (*decodeAttention)(const DecodeAttentionArgs &args);
   void (*causalSoftmax)(const CausalSoftmaxArgs &args);
+  void (*softmaxGrad)(const SoftmaxGradArgs &args);
 };
 
 /// The best implementation this CPU runs, or null below x86-64-v3.

@@ -12,7 +12,7 @@ namespace gpt2rt::cpu {
 namespace {
 
 MatmulShape weightNk(int64_t m, int64_t n, int64_t k) {
-  return {m, n, k, k, 1, k, n, DType::F32, DType::F32, true};
+  return {m, n, k, k, 1, 1, k, n, DType::F32, DType::F32, true};
 }
 
 TEST(OneDnn, MultipliesWeightsStoredByOutputRow) {
@@ -24,7 +24,7 @@ TEST(OneDnn, MultipliesWeightsStoredByOutputRow) {
     w[i] = std::cos(static_cast<float>(i));
   for (size_t i = 0; i < bias.size(); ++i)
     bias[i] = static_cast<float>(i);
-  uint64_t bytes = matmulWorkspaceBytes(m, k);
+  uint64_t bytes = matmulWorkspaceBytes(m, k, true, false);
   auto matmul = OneDnnMatmul::create(weightNk(m, n, k), 2, bytes);
   ASSERT_TRUE(matmul.ok()) << matmul.status().message();
   std::vector<std::byte> workspace(bytes);
@@ -43,12 +43,27 @@ TEST(OneDnn, MultipliesWeightsStoredByOutputRow) {
 TEST(OneDnn, PlannedScratchIsEnoughForThePresets) {
   for (int64_t k : {64, 768, 1600, 3072, 6400})
     for (int64_t m : {32, 256, 1024}) {
-      uint64_t bytes = matmulWorkspaceBytes(m, k);
+      uint64_t bytes = matmulWorkspaceBytes(m, k, true, false);
       auto matmul = OneDnnMatmul::create(weightNk(m, 2304, k), 2, bytes);
       ASSERT_TRUE(matmul.ok()) << matmul.status().message();
       EXPECT_LE((*matmul)->workspaceBytes(), bytes / 8)
           << "two of " << plannedThreads << " threads, k " << k << " m " << m;
     }
+}
+
+// dW[n, k] += dY^T X: sums over the rows of a micro-batch.
+TEST(OneDnn, PlannedScratchIsEnoughForGradientsOfWeights) {
+  for (DType type : {DType::F32, DType::BF16})
+    for (int64_t rows : {16, 256, 512, 1024, 8192})
+      for (auto [n, k] : {std::pair(2304, 768), {50304, 768}, {6400, 1600}}) {
+        uint64_t bytes = matmulWorkspaceBytes(n, rows, false, true);
+        MatmulShape shape = {n, k, rows, 1,          n,     k,
+                             1, k, type, DType::F32, false, true};
+        auto matmul = OneDnnMatmul::create(shape, 2, bytes);
+        ASSERT_TRUE(matmul.ok()) << matmul.status().message();
+        EXPECT_LE((*matmul)->workspaceBytes(), bytes / 4)
+            << "two of " << plannedThreads << " threads, " << rows << " rows";
+      }
 }
 
 TEST(OneDnn, UsesFewerThreadsRatherThanMoreScratch) {

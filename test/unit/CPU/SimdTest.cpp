@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "runtime/CPU/Simd/Simd.h"
+#include "runtime/Device/DropoutMath.h"
 #include "runtime/Support/Convert.h"
 
 #include <cmath>
@@ -176,6 +177,51 @@ TEST_P(SimdTest, CausalSoftmaxMasksAndNormalises) {
                         ? std::exp(0.5 * values.exact[r * stride + c]) / sum
                         : 0;
       ASSERT_NEAR(got, want, tolerance()) << "row " << r << " column " << c;
+    }
+  }
+}
+
+// Forward weights, their logarithm, and the backward pass of one block, with a
+// third of the weights dropped.
+TEST_P(SimdTest, SoftmaxGradUndoesSoftmaxWithDropout) {
+  auto [kernels, type] = GetParam();
+  const int64_t rows = 3, columns = 70, stride = 128, visible = 66, d = 40;
+  const float scale = 0.5f;
+  AttentionDropout dropout = {123, 2, 64, 0x55555555u, 1.5f};
+  Tensor s(DType::F32, rows * stride, 8), g(DType::F32, rows * stride, 9);
+  Tensor out(type, rows * d, 10), dout(type, rows * d, 11);
+  std::vector<float> weights = s.f32, scores = s.f32, gradients = g.f32;
+  std::vector<float> lse(2 * rows);
+  kernels->causalSoftmax({weights.data(), rows, columns, stride, visible, scale,
+                          type, lse.data(), 2, dropout});
+  kernels->softmaxGrad({scores.data(), gradients.data(), rows, columns, stride,
+                        visible, scale, type, lse.data(), 2, out.data(),
+                        dout.data(), d, d, dropout});
+  auto at = [&, type = type](const std::vector<float> &values, int64_t r,
+                             int64_t c) -> double {
+    const float *row = &values[r * stride];
+    return type == DType::F32
+               ? row[c]
+               : bfloat16ToFloat(reinterpret_cast<const uint16_t *>(row)[c]);
+  };
+  for (int64_t r = 0; r < rows; ++r) {
+    double sum = 0, mean = 0;
+    for (int64_t c = 0; c <= visible + r; ++c)
+      sum += std::exp(scale * s.exact[r * stride + c]);
+    for (int64_t i = 0; i < d; ++i)
+      mean += out.exact[r * d + i] * dout.exact[r * d + i];
+    EXPECT_NEAR(lse[2 * r], std::log(sum), 2e-6);
+    uint32_t query = dropoutQuery(123, static_cast<uint32_t>(64 + r), 2);
+    for (int64_t c = 0; c < columns; ++c) {
+      bool seen = c <= visible + r;
+      double p = seen ? std::exp(scale * s.exact[r * stride + c]) / sum : 0;
+      double factor =
+          dropoutKeeps(query, static_cast<uint32_t>(c), 0x55555555u) ? 1.5 : 0;
+      double gradient = p * (g.exact[r * stride + c] * factor - mean) * scale;
+      double error = tolerance() * (1 + std::abs(mean));
+      EXPECT_NEAR(at(weights, r, c), p * factor, error);
+      EXPECT_NEAR(at(scores, r, c), p * factor, error);
+      EXPECT_NEAR(at(gradients, r, c), gradient, error) << r << ", " << c;
     }
   }
 }

@@ -1,0 +1,227 @@
+//===- Attention.cpp - Softmax of attention, decode, and its gradient -----===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#include "runtime/CPU/Simd/Lanes.h"
+#include "runtime/Device/DropoutMath.h"
+
+namespace gpt2rt::cpu::GPT2_SIMD_NAMESPACE {
+
+// e^x for x <= 0 with a relative error below 2e-7: 2^n * p(r), the fraction r
+// in [-0.5, 0.5] ln 2 through a polynomial of degree 6.
+inline float expNonPositive(float x) {
+  x = std::max(x, -87.0f);
+  float n = std::nearbyintf(x * 1.44269504f);
+  float r = x - n * 0.693145752f - n * 1.42860677e-6f;
+  float p = 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  auto exponent = static_cast<int32_t>(n) + 127;
+  return p * std::bit_cast<float>(exponent << 23);
+}
+
+struct Softmax {
+  float largest; // score, scaled
+  float sum;     // of the weights, the largest being 1
+};
+
+// Replaces v[0, count) by exp(v * scale - largest).
+Softmax softmaxWeights(float *v, int64_t count, float scale) {
+  float part[lanes];
+  std::fill_n(part, lanes, -INFINITY);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (int64_t j = 0; j < lanes; ++j)
+      part[j] = v[i + j] * scale > part[j] ? v[i + j] * scale : part[j];
+  float largest = *std::max_element(part, part + lanes);
+  for (; i < count; ++i)
+    largest = std::max(largest, v[i] * scale);
+
+  Vec sums[parts] = {};
+  for (i = 0; i + lanes <= count; i += lanes) {
+    for (int64_t j = 0; j < lanes; ++j)
+      v[i + j] = expNonPositive(v[i + j] * scale - largest);
+    Vec weights[parts];
+    F32::loadLanes(v + i, weights);
+    for (int64_t p = 0; p < parts; ++p)
+      sums[p] += weights[p];
+  }
+  float tail = 0;
+  for (; i < count; ++i) {
+    v[i] = expNonPositive(v[i] * scale - largest);
+    tail += v[i];
+  }
+  return {largest, sumLanes(sums) + tail};
+}
+
+// Sums weighted rows of values in CHUNKS * lanes columns, which stay in
+// registers over all rows, and stores them divided by `total`.
+template <typename T, int CHUNKS>
+void weighColumns(const DecodeAttentionArgs &args, int64_t column,
+                  float total) {
+  using S = typename T::Storage;
+  Vec acc[CHUNKS][parts] = {};
+  auto *value = static_cast<const S *>(args.values) + column;
+  for (int64_t i = 0; i < args.length; ++i, value += args.headSize) {
+    float weight = args.scores[i];
+#pragma GCC unroll 2
+    for (int c = 0; c < CHUNKS; ++c) {
+      Vec v[parts];
+      T::loadLanes(value + c * lanes, v);
+#pragma GCC unroll 4
+      for (int64_t p = 0; p < parts; ++p)
+        acc[c][p] += weight * v[p];
+    }
+  }
+  float sums[CHUNKS][lanes];
+  std::memcpy(sums, acc, sizeof(sums));
+  auto *out = static_cast<S *>(args.out) + column;
+  for (int c = 0; c < CHUNKS; ++c)
+    for (int64_t j = 0; j < lanes; ++j)
+      out[c * lanes + j] = T::store(sums[c][T::laneOf(j)] / total);
+}
+
+template <typename T>
+void decodeAttentionTyped(const DecodeAttentionArgs &args) {
+  using S = typename T::Storage;
+  const int64_t d = args.headSize;
+  auto *query = static_cast<const S *>(args.query);
+  auto *keys = static_cast<const S *>(args.keys);
+  for (int64_t i = 0; i < args.length; ++i)
+    args.scores[i] = dot<T>(query, keys + i * d, d);
+  float total = softmaxWeights(args.scores, args.length, args.scale).sum;
+  int64_t column = 0;
+  for (; column + 2 * lanes <= d; column += 2 * lanes)
+    weighColumns<T, 2>(args, column, total);
+  for (; column + lanes <= d; column += lanes)
+    weighColumns<T, 1>(args, column, total);
+  for (; column < d; ++column) {
+    float sum = 0;
+    for (int64_t i = 0; i < args.length; ++i)
+      sum += args.scores[i] *
+             T::load(static_cast<const S *>(args.values) + i * d + column);
+    static_cast<S *>(args.out)[column] = T::store(sum / total);
+  }
+}
+
+void decodeAttention(const DecodeAttentionArgs &args) {
+  if (args.type == DType::F32)
+    decodeAttentionTyped<F32>(args);
+  else
+    decodeAttentionTyped<BF16>(args);
+}
+
+// `lanes` numbers of a row. Rows are rewritten in place as `type`, 16-bit
+// values over the floats before those still to be read: whole blocks are loaded
+// first.
+using Block = float[lanes];
+
+inline void loadBlock(const float *from, int64_t count, Block &block) {
+  std::memcpy(block, from, static_cast<size_t>(count) * sizeof(float));
+}
+
+template <typename T>
+void storeBlock(const Block &block, typename T::Storage *to, int64_t count) {
+  typename T::Storage rounded[lanes];
+  for (int64_t i = 0; i < lanes; ++i)
+    rounded[i] = T::store(block[i]);
+  std::memcpy(to, rounded, static_cast<size_t>(count) * sizeof(*to));
+}
+
+// Multiplies by 0 what dropout drops and scales the rest.
+inline void drop(Block &block, const AttentionDropout &dropout, uint32_t query,
+                 int64_t column) {
+  for (int64_t i = 0; i < lanes; ++i) {
+    bool keeps = dropoutKeeps(query, static_cast<uint32_t>(column + i),
+                              dropout.threshold);
+    block[i] = keeps ? block[i] * dropout.scale : 0.0f;
+  }
+}
+
+inline uint32_t queryHash(const AttentionDropout &dropout, int64_t row) {
+  return dropoutQuery(dropout.sample,
+                      dropout.position + static_cast<uint32_t>(row),
+                      dropout.head);
+}
+
+template <typename T>
+void causalSoftmaxTyped(const CausalSoftmaxArgs &args) {
+  using S = typename T::Storage;
+  for (int64_t r = 0; r < args.rows; ++r) {
+    float *row = args.scores + r * args.stride;
+    int64_t count = std::min(args.visible + r + 1, args.columns);
+    Softmax softmax = softmaxWeights(row, count, args.scale);
+    if (args.lse)
+      args.lse[r * args.lseStride] = softmax.largest + std::log(softmax.sum);
+    float inverse = 1.0f / softmax.sum;
+    uint32_t query = queryHash(args.dropout, r);
+    S *out = reinterpret_cast<S *>(row);
+    for (int64_t j = 0; j < count; j += lanes) {
+      int64_t n = std::min(lanes, count - j);
+      Block weights = {};
+      loadBlock(row + j, n, weights);
+      for (float &weight : weights)
+        weight *= inverse;
+      if (args.dropout.threshold)
+        drop(weights, args.dropout, query, j);
+      storeBlock<T>(weights, out + j, n);
+    }
+    std::fill(out + count, out + args.columns, S(0));
+  }
+}
+
+void causalSoftmax(const CausalSoftmaxArgs &args) {
+  if (args.type == DType::F32)
+    causalSoftmaxTyped<F32>(args);
+  else
+    causalSoftmaxTyped<BF16>(args);
+}
+
+template <typename T>
+void softmaxGradTyped(const SoftmaxGradArgs &args) {
+  using S = typename T::Storage;
+  for (int64_t r = 0; r < args.rows; ++r) {
+    float *scores = args.scores + r * args.stride;
+    float *gradients = args.gradients + r * args.stride;
+    int64_t count = std::min(args.visible + r + 1, args.columns);
+    float lse = args.lse[r * args.lseStride];
+    // What the gradients of a row's weights have in common, dropped or not.
+    float mean = dot<T>(static_cast<const S *>(args.out) + r * args.outStride,
+                        static_cast<const S *>(args.dout) + r * args.outStride,
+                        args.headSize);
+    uint32_t query = queryHash(args.dropout, r);
+    S *weightsOut = reinterpret_cast<S *>(scores);
+    S *gradientsOut = reinterpret_cast<S *>(gradients);
+    for (int64_t j = 0; j < count; j += lanes) {
+      int64_t n = std::min(lanes, count - j);
+      Block p = {}, weights, g = {};
+      loadBlock(scores + j, n, p);
+      loadBlock(gradients + j, n, g);
+      for (float &value : p)
+        value = expNonPositive(value * args.scale - lse);
+      std::copy_n(p, lanes, weights);
+      if (args.dropout.threshold) {
+        drop(weights, args.dropout, query, j);
+        drop(g, args.dropout, query, j);
+      }
+      for (int64_t i = 0; i < lanes; ++i)
+        g[i] = p[i] * (g[i] - mean) * args.scale;
+      storeBlock<T>(weights, weightsOut + j, n);
+      storeBlock<T>(g, gradientsOut + j, n);
+    }
+    std::fill(weightsOut + count, weightsOut + args.columns, S(0));
+    std::fill(gradientsOut + count, gradientsOut + args.columns, S(0));
+  }
+}
+
+void softmaxGrad(const SoftmaxGradArgs &args) {
+  if (args.type == DType::F32)
+    softmaxGradTyped<F32>(args);
+  else
+    softmaxGradTyped<BF16>(args);
+}
+
+} // namespace gpt2rt::cpu::GPT2_SIMD_NAMESPACE
