@@ -37,6 +37,14 @@ static Value gather(OpBuilder &builder, Location loc, Value table, Value row) {
                                    ValueRange{row, column});
 }
 
+Value gpt2::readSlot(OpBuilder &builder, Location loc, Value table,
+                     int64_t index) {
+  Value place = arith::ConstantIndexOp::create(builder, loc, index);
+  Value column = arith::ConstantIndexOp::create(builder, loc, 0);
+  return tensor::ExtractOp::create(builder, loc, table,
+                                   ValueRange{place, column});
+}
+
 //===----------------------------------------------------------------------===//
 // embed
 //===----------------------------------------------------------------------===//
@@ -110,8 +118,7 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder, Location loc,
   Value length = row.constant(columnsOf(x));
   Value epsilon = row.constant(getEpsilon().convertToDouble());
 
-  Value total =
-      row.sum(x, [](OpBuilder &, Location, ValueRange in) { return in[0]; });
+  Value total = row.sum(x, takeFirst);
   Value mean = row.map(f32, 1, total,
                        [&](OpBuilder &b, Location loc, ValueRange in) -> Value {
                          return arith::DivFOp::create(b, loc, in[0], length);
@@ -174,8 +181,7 @@ SmallVector<Value> CastOp::decompose(OpBuilder &builder, Location loc,
                                      ValueRange operands, Value rows) {
   return {RowBuilder(builder, loc, rows)
               .map(getElementTypeOrSelf(getResult()), columnsOf(getX()),
-                   operands,
-                   [](OpBuilder &, Location, ValueRange in) { return in[0]; })};
+                   operands, takeFirst)};
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,12 @@
 
 namespace mlir::gpt2 {
 
+/// Number `index` of a slot, which is a table of one column.
+Value readSlot(OpBuilder &builder, Location loc, Value table, int64_t index);
+
+/// The body of a map or sum of one input as it is.
+inline Value takeFirst(OpBuilder &, Location, ValueRange in) { return in[0]; }
+
 /// `value` in the columns that are words, `padding` in the others.
 Value maskPadding(OpBuilder &builder, Location loc, Value value, Value padding,
                   int64_t vocab);
