@@ -6,6 +6,36 @@
 
 include "mlir/Pass/PassBase.td"
 
+def BuildTraining : Pass<"build-training", "::mlir::ModuleOp"> {
+  let summary = "Add gradients, optimizer state and the update program";
+  let description = [{
+    Takes an f32 module with one program of the role accumulate that ends in a
+    loss (`gpt2.cross_entropy`), and appends the loss's gradient to it: ops are
+    differentiated in reverse order through `DifferentiableOpInterface`, and
+    gradients of a value with several users are added in that order. Every
+    parameter NAME that the loss depends on gets the globals NAME.grad, NAME.m
+    and NAME.v. `accumulate` adds to NAME.grad; the new program `update` takes
+    the norm of all gradients, decides what the step does, and makes an AdamW
+    step of each parameter (matrices decay), which zeroes its gradient.
+    Matrices come first everywhere. A tied embedding is one parameter: both of
+    its gradients go into one sum. A parameter that the loss does not depend on
+    gets no gradient and no step; a remark names it.
+
+    accumulate and validate also add the losses of their rows to `loss_sum`.
+    The slots `order`, `loss_sum`, `step_params` and `train_state` must exist.
+  }];
+  let options = [
+    Option<"rowBlocks", "row-blocks", "int64_t", "64",
+           "Most partial sums of a sum over rows">
+  ];
+  let statistics = [
+    Statistic<"numParameters", "parameters-trained",
+              "Number of parameters that get a gradient">,
+    Statistic<"numOps", "ops-added", "Number of ops added to accumulate">
+  ];
+  let dependentDialects = ["::mlir::gpt2::GPT2Dialect"];
+}
+
 def MixedPrecision : Pass<"mixed-precision", "::mlir::ModuleOp"> {
   let summary = "Choose the types of parameters, caches and activations";
   let description = [{

@@ -152,6 +152,8 @@ SmallVector<Value> ColumnFinishOp::decompose(OpBuilder &builder, Location loc,
                                              ValueRange operands, Value rows) {
   RowBuilder row(builder, loc, rows);
   Value total = row.sum(operands[0], takeFirst);
+  if (!getAcc())
+    return {row.map(builder.getF32Type(), 1, total, takeFirst)};
   return {row.map(builder.getF32Type(), 1, {operands[1], total},
                   [](OpBuilder &b, Location loc, ValueRange in) {
                     return Scalars(b, loc).add(in[0], in[1]);

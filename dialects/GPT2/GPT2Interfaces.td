@@ -83,4 +83,27 @@ def DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
   ];
 }
 
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::mlir::gpt2";
+  let description = [{
+    An op that `build-training` can differentiate. An op without the interface
+    may take part in a training program only where the loss does not depend on
+    parameters through it.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Builds the gradients of the operands and hands them to `gradients`. Those
+      of the results are null where the loss does not depend on a result. An op
+      that must compute more for its gradient builds another one in front of
+      itself and gives that its uses. Errors are diagnostics.
+    }], "::llvm::LogicalResult", "buildBackward",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$gradients,
+           "::mlir::gpt2::GradientBuilder &":$gradientBuilder)>,
+    InterfaceMethod<[{
+      The losses of the rows, where their sum is what training minimizes;
+      null for every other op.
+    }], "::mlir::Value", "getLoss", (ins), "", [{ return {}; }]>
+  ];
+}
+
 #endif // GPT2_INTERFACES_TD

@@ -41,6 +41,7 @@ PrecisionClass SelectRowOp::getPrecisionClass() {
 bool EmbedOp::isStorageOperand(unsigned operand) { return operand != 0; }
 bool LayerNormOp::isStorageOperand(unsigned operand) { return operand != 0; }
 bool LinearOp::isStorageOperand(unsigned operand) { return operand != 0; }
+bool CrossEntropyOp::isStorageOperand(unsigned) { return true; }
 bool AttentionOp::isStorageOperand(unsigned operand) { return operand != 0; }
 bool CacheAppendOp::isStorageOperand(unsigned operand) { return operand != 0; }
 

@@ -119,6 +119,17 @@ OpFoldResult DropoutOp::fold(FoldAdaptor) {
   return getProbability().isZero() ? getX() : Value();
 }
 
+LogicalResult ColumnFinishOp::inferReturnTypes(MLIRContext *context,
+                                               std::optional<Location>,
+                                               ValueRange operands,
+                                               DictionaryAttr, OpaqueProperties,
+                                               RegionRange,
+                                               SmallVectorImpl<Type> &types) {
+  types.push_back(RankedTensorType::get({dimensionOf(operands[0], 0)},
+                                        Float32Type::get(context)));
+  return success();
+}
+
 namespace {
 /// Attention that drops nothing needs no random numbers.
 template <typename OpT>

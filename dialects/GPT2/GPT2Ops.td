@@ -73,7 +73,7 @@ def GPT2_WriteOp : GPT2_Op<"write", [
 //===----------------------------------------------------------------------===//
 
 def GPT2_EmbedOp : GPT2_ComputeOp<"embed",
-    [GPT2_Decomposes], ["isStorageOperand"],
+    [GPT2_Decomposes, GPT2_Differentiates], ["isStorageOperand"],
     ["getBytesRead"]> {
   let summary = "token plus position embedding";
   let description = [{
@@ -94,7 +94,8 @@ def GPT2_EmbedOp : GPT2_ComputeOp<"embed",
   }];
 }
 
-def GPT2_LayerNormOp : GPT2_ComputeOp<"layer_norm", [GPT2_Decomposes],
+def GPT2_LayerNormOp : GPT2_ComputeOp<"layer_norm",
+    [GPT2_Decomposes, GPT2_Differentiates],
     ["isStorageOperand", "isF32Result"]> {
   let summary = "layer normalization, with its row statistics";
   let description = [{
@@ -114,7 +115,7 @@ def GPT2_LayerNormOp : GPT2_ComputeOp<"layer_norm", [GPT2_Decomposes],
 }
 
 def GPT2_ActivationOp : GPT2_ComputeOp<"activation",
-    [SameOperandsAndResultType, GPT2_Elementwise]> {
+    [SameOperandsAndResultType, GPT2_Elementwise, GPT2_Differentiates]> {
   let summary = "an activation function";
   let arguments = (ins GPT2_ActivationKindAttr:$kind, GPT2_Matrix:$x);
   let results = (outs GPT2_Matrix:$result);
@@ -123,7 +124,8 @@ def GPT2_ActivationOp : GPT2_ComputeOp<"activation",
 }
 
 def GPT2_AddOp : GPT2_ComputeOp<"add",
-    [Commutative, SameOperandsAndResultType, GPT2_Elementwise]> {
+    [Commutative, SameOperandsAndResultType, GPT2_Elementwise,
+     GPT2_Differentiates]> {
   let summary = "elementwise sum";
   let arguments = (ins GPT2_Matrix:$lhs, GPT2_Matrix:$rhs);
   let results = (outs GPT2_Matrix:$result);
@@ -133,7 +135,8 @@ def GPT2_AddOp : GPT2_ComputeOp<"add",
 
 // Not a precision op: its types are what it is for.
 def GPT2_CastOp : GPT2_Op<"cast", [
-    Pure, GPT2_Elementwise, DeclareOpInterfaceMethods<CostOpInterface>]> {
+    Pure, GPT2_Elementwise, GPT2_Differentiates,
+    DeclareOpInterfaceMethods<CostOpInterface>]> {
   let summary = "rounds or widens to another float type";
   let arguments = (ins GPT2_Matrix:$x);
   let results = (outs GPT2_Matrix:$result);
@@ -154,7 +157,10 @@ def GPT2_SelectRowOp : GPT2_ComputeOp<"select_row", [GPT2_Decomposes], [],
   let hasFolder = 1;
 }
 
-def GPT2_CrossEntropyOp : GPT2_ComputeOp<"cross_entropy", [GPT2_Decomposes]> {
+def GPT2_CrossEntropyOp : GPT2_ComputeOp<"cross_entropy",
+    [GPT2_Decomposes,
+     DeclareOpInterfaceMethods<DifferentiableOpInterface, ["getLoss"]>],
+    ["isStorageOperand"]> {
   let summary = "-log softmax(logits)[target] of each row";
   let description = [{
     Columns from `vocab` on are padding and take no part. A row whose target is
@@ -174,7 +180,7 @@ def GPT2_CrossEntropyOp : GPT2_ComputeOp<"cross_entropy", [GPT2_Decomposes]> {
 // Matrix products, attention, sampling
 //===----------------------------------------------------------------------===//
 
-def GPT2_LinearOp : GPT2_ComputeOp<"linear", [],
+def GPT2_LinearOp : GPT2_ComputeOp<"linear", [GPT2_Differentiates],
     ["isStorageOperand", "isF32Result"]> {
   let summary = "x * transpose(weight) + bias";
   let description = [{
@@ -222,7 +228,8 @@ def GPT2_CacheAppendOp : GPT2_ComputeOp<"cache_append",
 }
 
 def GPT2_AttentionOp : GPT2_ComputeOp<"attention",
-    [AttrSizedOperandSegments], ["isStorageOperand", "isF32Result"]> {
+    [AttrSizedOperandSegments, GPT2_Differentiates],
+    ["isStorageOperand", "isF32Result"]> {
   let summary = "causal multi-head attention";
   let description = [{
     Rows are (b, t). With caches, row (b, t) stands at position starts[b] + t

@@ -14,7 +14,7 @@ include "dialects/GPT2/GPT2Types.td"
 //===----------------------------------------------------------------------===//
 
 def GPT2_DropoutOp : GPT2_ComputeOp<"dropout",
-    [AllTypesMatch<["x", "result"]>, GPT2_Decomposes]> {
+    [AllTypesMatch<["x", "result"]>, GPT2_Decomposes, GPT2_Differentiates]> {
   let summary = "zeroes elements at random and scales the others";
   let description = [{
     An element is kept where its hash is at least probability * 2^32, and is
@@ -132,16 +132,19 @@ def GPT2_ColumnSumOp : GPT2_ComputeOp<"column_sum",
 }
 
 def GPT2_ColumnFinishOp : GPT2_ComputeOp<"column_finish",
-    [AllTypesMatch<["acc", "result"]>, GPT2_Decomposes]> {
+    [DeclareOpInterfaceMethods<InferTypeOpInterface>, GPT2_Decomposes]> {
   let summary = "acc plus the sum of a column result's partials";
   let description = [{
     A row is a column of the matrix that was summed. Destination passing: the
-    result takes acc's place.
+    result takes acc's place. Without acc it is the sum alone.
   }];
-  let arguments = (ins GPT2_F32Matrix:$partials, GPT2_F32Vector:$acc);
+  let arguments = (ins
+    GPT2_F32Matrix:$partials, Optional<GPT2_F32Vector>:$acc
+  );
   let results = (outs GPT2_F32Vector:$result);
   let assemblyFormat = [{
-    $partials `into` $acc attr-dict `:` type($partials) `,` type($acc)
+    $partials (`into` $acc^)? attr-dict
+    `:` type($partials) (`,` type($acc)^)?
   }];
 }
 

@@ -85,4 +85,7 @@ def GPT2_SumsColumns
 def GPT2_Elementwise
     : DeclareOpInterfaceMethods<DecomposeOpInterface, ["isElementwise"]>;
 
+def GPT2_Differentiates
+    : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
+
 #endif // GPT2_TYPES_TD

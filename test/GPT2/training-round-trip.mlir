@@ -94,6 +94,8 @@ func.func @update() attributes {
   %s = gpt2.square_sum %g, %state : tensor<24x8xf32> -> tensor<1x4xf32>
   // CHECK: %[[N:.*]] = gpt2.column_finish %[[S]] into %norm_sq : tensor<1x4xf32>, tensor<1xf32>
   %n = gpt2.column_finish %s into %norm : tensor<1x4xf32>, tensor<1xf32>
+  // CHECK: gpt2.column_finish %[[S]] : tensor<1x4xf32>{{$}}
+  %alone = gpt2.column_finish %s : tensor<1x4xf32>
   // CHECK: %[[NEW:.*]] = gpt2.step_state %[[N]], %step_params, %train_state {dynamic}{{$}}
   %new = gpt2.step_state %n, %params, %state {dynamic}
   // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[LOW:.*]] = gpt2.adamw %w, %w.m, %w.v, %w.grad, %step_params, %[[NEW]] {decay} : tensor<24x8xf32> -> tensor<24x8xbf16>
