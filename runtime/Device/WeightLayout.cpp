@@ -162,8 +162,11 @@ void fillRandomRows(const Plan &plan, const fb::LoadWeight &load, uint64_t seed,
   RowShape shape = rowShape(buffer);
   bool matrix = load.cols() != 0;
   uint64_t used = load.transpose() ? load.cols() : load.rows();
-  uint64_t stream = mix(seed ^ mix(load.dst()));
-  float constant = vectorValue(load.names()->Get(0)->string_view());
+  std::string_view name = load.names()->Get(0)->string_view();
+  uint64_t stream = mix(seed);
+  for (char c : name)
+    stream = mix(stream ^ static_cast<unsigned char>(c));
+  float constant = vectorValue(name);
   float line[256];
   for (uint64_t row = begin; row < end; ++row)
     for (uint64_t col = 0; col < shape.cols; col += std::size(line)) {

@@ -51,8 +51,9 @@ Result<std::vector<WeightLayout>> resolveWeights(const Plan &plan,
 
 /// Rows [begin, end) of what bindRandomWeights() puts in a parameter: a
 /// matrix N(0, 0.02), gamma (a vector named "*ln_*.weight") 1, other vectors
-/// 0. The value of an element depends on the seed, the buffer and its place
-/// only; rows past the checkpoint's shape are 0.
+/// 0. The value of an element depends on the seed, the tensor's first name and
+/// its place only, so a working copy is its master rounded; rows past the
+/// checkpoint's shape are 0.
 void fillRandomRows(const Plan &plan, const fb::LoadWeight &load, uint64_t seed,
                     uint64_t begin, uint64_t end, std::byte *out);
 

@@ -131,14 +131,15 @@ void storeBlock(const Block &block, typename T::Storage *to, int64_t count) {
   std::memcpy(to, rounded, static_cast<size_t>(count) * sizeof(*to));
 }
 
-// Multiplies by 0 what dropout drops and scales the rest.
-inline void drop(Block &block, const AttentionDropout &dropout, uint32_t query,
-                 int64_t column) {
-  for (int64_t i = 0; i < lanes; ++i) {
-    bool keeps = dropoutKeeps(query, static_cast<uint32_t>(column + i),
-                              dropout.threshold);
-    block[i] = keeps ? block[i] * dropout.scale : 0.0f;
-  }
+// What dropout multiplies a query's weights with, from a column on: 0 or the
+// scale.
+inline void dropFactors(AttentionDropout dropout, uint32_t query,
+                        int64_t column, Block &factors) {
+  auto first = static_cast<uint32_t>(column);
+  for (uint32_t i = 0; i < lanes; ++i)
+    factors[i] = dropoutKeeps(query, first + i, dropout.threshold)
+                     ? dropout.scale
+                     : 0.0f;
 }
 
 inline uint32_t queryHash(const AttentionDropout &dropout, int64_t row) {
@@ -165,8 +166,12 @@ void causalSoftmaxTyped(const CausalSoftmaxArgs &args) {
       loadBlock(row + j, n, weights);
       for (float &weight : weights)
         weight *= inverse;
-      if (args.dropout.threshold)
-        drop(weights, args.dropout, query, j);
+      if (args.dropout.threshold) {
+        Block factors;
+        dropFactors(args.dropout, query, j, factors);
+        for (int64_t i = 0; i < lanes; ++i)
+          weights[i] *= factors[i];
+      }
       storeBlock<T>(weights, out + j, n);
     }
     std::fill(out + count, out + args.columns, S(0));
@@ -183,6 +188,7 @@ void causalSoftmax(const CausalSoftmaxArgs &args) {
 template <typename T>
 void softmaxGradTyped(const SoftmaxGradArgs &args) {
   using S = typename T::Storage;
+  const float scale = args.scale;
   for (int64_t r = 0; r < args.rows; ++r) {
     float *scores = args.scores + r * args.stride;
     float *gradients = args.gradients + r * args.stride;
@@ -197,18 +203,21 @@ void softmaxGradTyped(const SoftmaxGradArgs &args) {
     S *gradientsOut = reinterpret_cast<S *>(gradients);
     for (int64_t j = 0; j < count; j += lanes) {
       int64_t n = std::min(lanes, count - j);
-      Block p = {}, weights, g = {};
+      Block p = {}, g = {}, weights;
       loadBlock(scores + j, n, p);
       loadBlock(gradients + j, n, g);
-      for (float &value : p)
-        value = expNonPositive(value * args.scale - lse);
-      std::copy_n(p, lanes, weights);
+      for (int64_t i = 0; i < lanes; ++i)
+        weights[i] = p[i] = expNonPositive(p[i] * scale - lse);
       if (args.dropout.threshold) {
-        drop(weights, args.dropout, query, j);
-        drop(g, args.dropout, query, j);
+        Block factors;
+        dropFactors(args.dropout, query, j, factors);
+        for (int64_t i = 0; i < lanes; ++i) {
+          weights[i] *= factors[i];
+          g[i] *= factors[i];
+        }
       }
       for (int64_t i = 0; i < lanes; ++i)
-        g[i] = p[i] * (g[i] - mean) * args.scale;
+        g[i] = p[i] * (g[i] - mean) * scale;
       storeBlock<T>(weights, weightsOut + j, n);
       storeBlock<T>(g, gradientsOut + j, n);
     }
