@@ -5,6 +5,7 @@
 #include "dialects/GPT2/GPT2Ops.h"
 
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace mlir::gpt2c {
 #define GEN_PASS_DEF_MIXEDPRECISION
@@ -46,7 +47,15 @@ public:
   void runOnOperation() override;
 
 private:
-  void retypeGlobals();
+  SmallVector<func::FuncOp> getPrograms();
+  /// The parameter that a value is read from, or null.
+  GlobalOp parameterOf(Value value);
+  void findMasters();
+  LogicalResult retypeGlobals();
+  LogicalResult addWorkingCopy(GlobalOp master);
+  /// What an update does beyond its steps in f32.
+  void completeUpdate(func::FuncOp update);
+  void addLowResult(AdamWOp step);
   void retype(func::FuncOp program);
   void retype(PrecisionOpInterface op);
   /// The type that `op` computes in.
@@ -57,7 +66,10 @@ private:
   void report();
 
   FloatType low;
-  int64_t castCount = 0, parameterCount = 0, cacheCount = 0;
+  int64_t castCount = 0, parameterCount = 0, cacheCount = 0, copyCount = 0;
+  DenseSet<StringAttr> masters;          ///< parameters that an update steps
+  DenseSet<StringAttr> narrowedBiases;   ///< what a linear adds to a low result
+  DenseMap<StringAttr, GlobalOp> copies; ///< working copies of masters
   /// Casts of the program at hand, so that users of a value share one.
   DenseMap<std::pair<Value, Type>, Value> casts;
 };
@@ -77,39 +89,128 @@ void MixedPrecisionPass::runOnOperation() {
     low = Float16Type::get(&getContext());
   else
     low = BFloat16Type::get(&getContext());
-  retypeGlobals();
-  for (auto function : module.getOps<func::FuncOp>())
-    if (getProgram(function))
-      retype(function);
+  findMasters();
+  if (failed(retypeGlobals()))
+    return signalPassFailure();
+  for (func::FuncOp program : getPrograms()) {
+    retype(program);
+    if (getProgram(program).getRole() == ProgramRole::Update)
+      completeUpdate(program);
+  }
   report();
+}
+
+SmallVector<func::FuncOp> MixedPrecisionPass::getPrograms() {
+  SmallVector<func::FuncOp> programs;
+  for (auto function : getOperation().getOps<func::FuncOp>())
+    if (getProgram(function))
+      programs.push_back(function);
+  return programs;
 }
 
 void MixedPrecisionPass::report() {
   numCasts += castCount;
   numParameters += parameterCount;
   numCaches += cacheCount;
+  numCopies += copyCount;
   remark::analysis(
       getOperation().getLoc(),
       remark::RemarkOpts::name("types-chosen").category("mixed-precision"))
       << remark::metric("casts", castCount)
       << remark::metric("parameters", parameterCount)
-      << remark::metric("caches", cacheCount);
+      << remark::metric("caches", cacheCount)
+      << remark::metric("working-copies", copyCount);
 }
 
-void MixedPrecisionPass::retypeGlobals() {
-  for (auto global : getOperation().getOps<GlobalOp>()) {
+GlobalOp MixedPrecisionPass::parameterOf(Value value) {
+  auto read = value ? value.getDefiningOp<ReadOp>() : ReadOp();
+  if (!read)
+    return {};
+  auto global = SymbolTable::lookupNearestSymbolFrom<GlobalOp>(
+      read, read.getGlobalAttr());
+  return global.getKind() == GlobalKind::Parameter ? global : GlobalOp();
+}
+
+void MixedPrecisionPass::findMasters() {
+  masters.clear();
+  narrowedBiases.clear();
+  copies.clear();
+  for (func::FuncOp program : getPrograms()) {
+    for (auto step : program.getBody().getOps<AdamWOp>())
+      if (GlobalOp parameter = parameterOf(step.getP()))
+        masters.insert(parameter.getSymNameAttr());
+    for (auto linear : program.getBody().getOps<LinearOp>())
+      if (narrowBiases && !linear.getF32Result())
+        if (GlobalOp bias = parameterOf(linear.getBias()))
+          narrowedBiases.insert(bias.getSymNameAttr());
+  }
+}
+
+LogicalResult MixedPrecisionPass::retypeGlobals() {
+  for (auto global : llvm::to_vector(getOperation().getOps<GlobalOp>())) {
+    StringAttr name = global.getSymNameAttr();
     bool isCache = global.getKind() == GlobalKind::Cache;
     bool isMatrix = global.getKind() == GlobalKind::Parameter &&
                     global.getTensorType().getRank() == 2;
-    if (!isCache && !isMatrix)
-      continue;
-    global.setTypeAttr(TypeAttr::get(withElement(global.getTensorType(), low)));
-    ++(isCache ? cacheCount : parameterCount);
+    if (masters.contains(name)) {
+      if ((isMatrix || narrowedBiases.contains(name)) &&
+          failed(addWorkingCopy(global)))
+        return failure();
+    } else if (isCache || isMatrix) {
+      global.setTypeAttr(
+          TypeAttr::get(withElement(global.getTensorType(), low)));
+      ++(isCache ? cacheCount : parameterCount);
+    }
   }
+  return success();
+}
+
+/// Adds NAME.low, which comes from the checkpoint as its master does.
+LogicalResult MixedPrecisionPass::addWorkingCopy(GlobalOp master) {
+  auto name = StringAttr::get(&getContext(), master.getSymName() + ".low");
+  if (Operation *taken = SymbolTable::lookupSymbolIn(getOperation(), name))
+    return taken->emitError("the symbol ")
+           << name << " is taken: '" << master.getSymName()
+           << "' has a working copy of that name";
+  OpBuilder builder(&getContext());
+  builder.setInsertionPointAfter(master);
+  auto copy = cast<GlobalOp>(builder.clone(*master));
+  copy.setSymNameAttr(name);
+  copy.setTypeAttr(TypeAttr::get(withElement(master.getTensorType(), low)));
+  copies[master.getSymNameAttr()] = copy;
+  ++copyCount;
+  return success();
+}
+
+void MixedPrecisionPass::completeUpdate(func::FuncOp update) {
+  for (auto step : llvm::to_vector(update.getBody().getOps<AdamWOp>()))
+    addLowResult(step);
+  // Only gradients in f16 leave its range.
+  for (auto state : update.getBody().getOps<StepStateOp>())
+    state.setDynamic(precision == Precision::FP16);
+}
+
+/// Lets a step write the working copy of its parameter, too.
+void MixedPrecisionPass::addLowResult(AdamWOp step) {
+  GlobalOp parameter = parameterOf(step.getP());
+  GlobalOp copy =
+      parameter ? copies.lookup(parameter.getSymNameAttr()) : GlobalOp();
+  if (!copy)
+    return;
+  OpBuilder builder(step);
+  Type type = step.getP().getType();
+  auto both = AdamWOp::create(builder, step.getLoc(), type, type, type, type,
+                              copy.getTensorType(), step.getP(), step.getM(),
+                              step.getV(), step.getG(), step.getStepParams(),
+                              step.getTrainState(), step.getDecay());
+  WriteOp::create(builder, step.getLoc(), copy.getSymName(), both.getLow());
+  step->replaceAllUsesWith(both->getResults().drop_back());
+  step.erase();
 }
 
 void MixedPrecisionPass::retype(func::FuncOp program) {
   casts.clear();
+  bool isUpdate = getProgram(program).getRole() == ProgramRole::Update;
   SymbolTableCollection symbols;
   auto elementOf = [&](Operation *op, FlatSymbolRefAttr name) {
     return symbols.lookupNearestSymbolFrom<GlobalOp>(op, name)
@@ -118,6 +219,9 @@ void MixedPrecisionPass::retype(func::FuncOp program) {
   };
   for (Operation &op : llvm::make_early_inc_range(program.getOps())) {
     if (auto read = dyn_cast<ReadOp>(op)) {
+      GlobalOp copy = copies.lookup(read.getGlobalAttr().getAttr());
+      if (copy && !isUpdate)
+        read.setGlobal(copy.getSymName());
       Type element = elementOf(read, read.getGlobalAttr());
       read.getResult().setType(read.getResult().getType().clone(element));
     } else if (auto write = dyn_cast<WriteOp>(op)) {

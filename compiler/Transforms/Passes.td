@@ -46,6 +46,12 @@ def MixedPrecision : Pass<"mixed-precision", "::mlir::ModuleOp"> {
     they only mark the module, and `tf32` concerns matrix products on CUDA. The
     module gets the attribute `gpt2.precision`; a module that has it is refused.
 
+    A parameter NAME that an update program steps stays f32. If it is a matrix,
+    the other programs read a working copy NAME.low in the low type, which the
+    step writes, too. With `narrow-biases`, so does a bias that is added to a
+    result in the low type: cuBLASLt takes no other. Gradients of parameters and
+    moments stay f32. With `fp16` the update scales the loss dynamically.
+
     The statistics are also an analysis remark of the category
     `mixed-precision`, for packages of LLVM that keep none (Debian's).
   }];
@@ -60,14 +66,18 @@ def MixedPrecision : Pass<"mixed-precision", "::mlir::ModuleOp"> {
               clEnumValN(::mlir::gpt2c::Precision::FP16, "fp16",
                          "f16 products and storage"),
               clEnumValN(::mlir::gpt2c::Precision::BF16, "bf16",
-                         "bf16 products and storage"))}]>
+                         "bf16 products and storage"))}]>,
+    Option<"narrowBiases", "narrow-biases", "bool", "false",
+           "Keep working copies of trained biases of low results, too">
   ];
   let statistics = [
     Statistic<"numCasts", "casts-inserted", "Number of casts inserted">,
     Statistic<"numParameters", "parameters-retyped",
               "Number of parameters stored in the low type">,
     Statistic<"numCaches", "caches-retyped",
-              "Number of KV caches stored in the low type">
+              "Number of KV caches stored in the low type">,
+    Statistic<"numCopies", "working-copies",
+              "Number of working copies of trained parameters">
   ];
   let dependentDialects = ["::mlir::gpt2::GPT2Dialect"];
 }
