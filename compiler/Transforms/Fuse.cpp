@@ -155,14 +155,14 @@ void FusePass::formRow(Operation *first) {
   while (grew) {
     grew = false;
     for (Operation *op : region.neighbors()) {
-      if (!region.whyNotRow(op).empty())
+      if (!region.whyNotRow(op, maxInputs).empty())
         continue;
       region.add(op);
       grew = true;
     }
   }
   for (Operation *op : region.neighbors())
-    missed(op, first, region.whyNotRow(op));
+    missed(op, first, region.whyNotRow(op, maxInputs));
   if (region.size() == 1)
     return;
   build(region, FusedKind::Row);

@@ -115,7 +115,21 @@ bool FusionRegion::needsAllRows(Operation *op) const {
   });
 }
 
-std::string FusionRegion::whyNotRow(Operation *op) const {
+int64_t FusionRegion::countInputs(Operation *op) const {
+  DenseSet<std::pair<Value, unsigned>> inputs;
+  auto visit = [&](Operation *inner) {
+    for (OpOperand &use : inner->getOpOperands()) {
+      Operation *producer = use.get().getDefiningOp();
+      if (!producer || (producer != op && !contains(producer)))
+        inputs.insert({use.get(), static_cast<unsigned>(getOperandForm(use))});
+    }
+  };
+  llvm::for_each(ops, visit);
+  visit(op);
+  return inputs.size();
+}
+
+std::string FusionRegion::whyNotRow(Operation *op, int64_t maxInputs) const {
   Operation *first = ops.front();
   std::string reason = whyNotRows(op, getRowCount(first));
   if (!reason.empty())
@@ -126,6 +140,8 @@ std::string FusionRegion::whyNotRow(Operation *op) const {
         .str();
   if (needsAllRows(op))
     return "needs all rows";
+  if (int64_t inputs = countInputs(op); inputs > maxInputs)
+    return ("would make it " + Twine(inputs) + " inputs").str();
   if (int64_t blocks = getRowBlocks(op))
     for (Operation *inner : ops)
       if (int64_t own = getRowBlocks(inner); own != 0 && own != blocks)

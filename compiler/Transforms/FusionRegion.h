@@ -25,8 +25,9 @@ public:
   /// order.
   SmallVector<Operation *> neighbors() const;
 
-  /// Why `op` cannot be part of a row region; empty if it can.
-  std::string whyNotRow(Operation *op) const;
+  /// Why `op` cannot be part of a row region of at most `maxInputs` inputs;
+  /// empty if it can.
+  std::string whyNotRow(Operation *op, int64_t maxInputs) const;
   /// Why `op` cannot precede the linear of a matvec region.
   std::string whyNotPrologue(Operation *op, gpt2::LinearOp linear) const;
   /// Why `op` cannot follow the linear of a matvec region.
@@ -40,6 +41,8 @@ private:
   /// op outside.
   bool formsCycle(Operation *op) const;
   bool needsAllRows(Operation *op) const;
+  /// Inputs of a region with `op` added.
+  int64_t countInputs(Operation *op) const;
 
   llvm::SetVector<Operation *> ops;
 };

@@ -91,7 +91,8 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     uses as a prologue (`gpt2.fused matvec`): every block of a matvec kernel
     repeats the prologue. Then decomposable ops that feed each other and have
     equal rows and widths are grouped greedily in program order
-    (`gpt2.fused row`); what other ops use leaves the region as a result. A
+    (`gpt2.fused row`), as long as the kernel has at most `max-inputs` inputs;
+    what other ops use leaves the region as a result. A
     linear outside a matvec region keeps its bias as the epilogue of a library
     call. Regions are never formed where they would need each other's results.
 
@@ -100,7 +101,9 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"matvecRows", "matvec-rows", "int64_t", "0",
-           "Most rows of a linear that becomes a matvec region (0: none)">
+           "Most rows of a linear that becomes a matvec region (0: none)">,
+    Option<"maxInputs", "max-inputs", "int64_t", "24",
+           "Most inputs of a row region">
   ];
   let statistics = [
     Statistic<"numRowRegions", "row-regions", "Number of row regions formed">,

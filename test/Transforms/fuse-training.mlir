@@ -2,6 +2,8 @@
 // share one number of row blocks.
 // RUN: gpt2-opt %s --fuse --split-input-file | FileCheck %s
 // RUN: gpt2-opt %s --fuse --split-input-file --remarks-filter=fuse -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: gpt2-opt %s --fuse=max-inputs=3 --split-input-file --remarks-filter=fuse -o %t 2>&1 | FileCheck %s --check-prefix=FEW-REMARK
+// RUN: FileCheck %s --check-prefix=FEW < %t
 
 gpt2.global state @dy : tensor<6x2xf32>
 gpt2.global state @x : tensor<6x2xf32>
@@ -72,5 +74,38 @@ func.func @blocks() attributes {
   %q = gpt2.column_sum %a : tensor<6x8xf32> -> tensor<8x3xf32>
   gpt2.write @p, %p : tensor<8x2xf32>
   gpt2.write @q, %q : tensor<8x3xf32>
+  return
+}
+
+// -----
+
+gpt2.global state @p : tensor<1x4xf32>
+gpt2.global state @q : tensor<1x4xf32>
+gpt2.global state @r : tensor<1x4xf32>
+gpt2.global state @n : tensor<1xf32>
+
+// Sums of squares of all parameters are a long chain: kernels have a limited
+// number of inputs.
+// CHECK-LABEL: @chain
+// CHECK: gpt2.fused row
+// CHECK-COUNT-3: gpt2.column_finish
+// CHECK: gpt2.yield
+// CHECK-NOT: gpt2.fused
+// FEW-LABEL: @chain
+// FEW: gpt2.fused row
+// FEW-COUNT-2: gpt2.column_finish
+// FEW-NEXT: gpt2.yield
+// FEW: gpt2.column_finish
+// FEW-REMARK: Remark="'gpt2.column_finish' would make it 4 inputs, so it is not fused with 'gpt2.column_finish'"
+func.func @chain() attributes {
+    gpt2.program = #gpt2.program<role = update, batch = 1, tokens = 8>} {
+  %p = gpt2.read @p : tensor<1x4xf32>
+  %q = gpt2.read @q : tensor<1x4xf32>
+  %r = gpt2.read @r : tensor<1x4xf32>
+  %n = gpt2.read @n : tensor<1xf32>
+  %0 = gpt2.column_finish %p into %n : tensor<1x4xf32>, tensor<1xf32>
+  %1 = gpt2.column_finish %q into %0 : tensor<1x4xf32>, tensor<1xf32>
+  %2 = gpt2.column_finish %r into %1 : tensor<1x4xf32>, tensor<1xf32>
+  gpt2.write @n, %2 : tensor<1xf32>
   return
 }
