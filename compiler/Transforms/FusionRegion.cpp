@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/Transforms/FusionRegion.h"
 
-#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -115,6 +114,24 @@ bool FusionRegion::needsAllRows(Operation *op) const {
   });
 }
 
+Operation *FusionRegion::findBarrier(Operation *op) const {
+  ProgramAttr program = getProgram(op->getParentOp());
+  if (!program || program.getRole() != ProgramRole::Accumulate)
+    return nullptr;
+  Operation *begin = op, *end = op;
+  for (Operation *inner : ops) {
+    if (isBefore(inner, begin))
+      begin = inner;
+    if (isBefore(end, inner))
+      end = inner;
+  }
+  for (; begin != end; begin = begin->getNextNode())
+    if (!contains(begin) && begin != op &&
+        !isa<DecomposeOpInterface, FusedOp, ReadOp>(begin))
+      return begin;
+  return nullptr;
+}
+
 int64_t FusionRegion::countInputs(Operation *op) const {
   DenseSet<std::pair<Value, unsigned>> inputs;
   auto visit = [&](Operation *inner) {
@@ -140,14 +157,18 @@ std::string FusionRegion::whyNotRow(Operation *op, int64_t maxInputs) const {
         .str();
   if (needsAllRows(op))
     return "needs all rows";
-  if (int64_t inputs = countInputs(op); inputs > maxInputs)
-    return ("would make it " + Twine(inputs) + " inputs").str();
   if (int64_t blocks = getRowBlocks(op))
     for (Operation *inner : ops)
       if (int64_t own = getRowBlocks(inner); own != 0 && own != blocks)
         return ("sums " + Twine(blocks) + " row blocks, not " + Twine(own))
             .str();
-  return formsCycle(op) ? "would form a cycle" : "";
+  if (Operation *barrier = findBarrier(op))
+    return ("lies beyond '" + barrier->getName().getStringRef() + "'").str();
+  if (formsCycle(op))
+    return "would form a cycle";
+  if (int64_t inputs = countInputs(op); inputs > maxInputs)
+    return ("would make it " + Twine(inputs) + " inputs").str();
+  return "";
 }
 
 std::string FusionRegion::whyNotPrologue(Operation *op, LinearOp linear) const {
@@ -179,9 +200,25 @@ std::string FusionRegion::whyNotEpilogue(Operation *op, LinearOp linear) const {
   return formsCycle(op) ? "would form a cycle" : "";
 }
 
+/// Moves what stands in front of `fused`, from `begin` on, and needs its
+/// results behind it. Everything else keeps its place.
+static void moveUsersBehind(FusedOp fused, Block::iterator begin) {
+  llvm::SmallPtrSet<Operation *, 8> moved = {fused};
+  Operation *last = fused;
+  for (Operation &op : llvm::make_early_inc_range(
+           llvm::make_range(begin, fused->getIterator()))) {
+    if (llvm::none_of(op.getOperands(), [&](Value operand) {
+          return moved.contains(operand.getDefiningOp());
+        }))
+      continue;
+    op.moveAfter(last);
+    last = &op;
+    moved.insert(&op);
+  }
+}
+
 FusedOp FusionRegion::build(FusedKind kind) {
   SmallVector<Operation *> inner = sorted(ops);
-  Block *block = inner.front()->getBlock();
 
   SmallVector<Value> outputs;
   for (Operation *op : inner)
@@ -216,10 +253,13 @@ FusedOp FusionRegion::build(FusedKind kind) {
   for (auto [output, result] : llvm::zip_equal(outputs, fused.getOutputs()))
     output.replaceUsesWithIf(
         result, [&](OpOperand &use) { return !contains(use.getOwner()); });
+  Operation *begin = inner.front();
+  while (contains(begin)) // `fused` stands in front of the last one
+    begin = begin->getNextNode();
   for (Operation *op : inner)
     op->moveBefore(&body, body.end());
   builder.setInsertionPointToEnd(&body);
   YieldOp::create(builder, fused.getLoc(), outputs);
-  sortTopologically(block);
+  moveUsersBehind(fused, begin->getIterator());
   return fused;
 }

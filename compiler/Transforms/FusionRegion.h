@@ -41,6 +41,9 @@ private:
   /// op outside.
   bool formsCycle(Operation *op) const;
   bool needsAllRows(Operation *op) const;
+  /// In an accumulate program, the first op that a region with `op` added would
+  /// reach across though it is no row kernel; null elsewhere.
+  Operation *findBarrier(Operation *op) const;
   /// Inputs of a region with `op` added.
   int64_t countInputs(Operation *op) const;
 

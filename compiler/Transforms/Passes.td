@@ -96,13 +96,19 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     linear outside a matvec region keeps its bias as the epilogue of a library
     call. Regions are never formed where they would need each other's results.
 
+    A program of the role accumulate holds values from its forward half to its
+    backward half, so the ops of its row regions stand close: between the first
+    and the last one there are only row kernels, no product or attention. So no
+    forward op is computed late or backward op early, and no value lives longer
+    than a few kernels more.
+
     Remarks of the category `fuse` say what was formed and why a neighbour of a
     region stayed outside, and count it all for each program.
   }];
   let options = [
     Option<"matvecRows", "matvec-rows", "int64_t", "0",
            "Most rows of a linear that becomes a matvec region (0: none)">,
-    Option<"maxInputs", "max-inputs", "int64_t", "24",
+    Option<"maxInputs", "max-inputs", "int64_t", "16",
            "Most inputs of a row region">
   ];
   let statistics = [

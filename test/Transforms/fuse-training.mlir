@@ -109,3 +109,93 @@ func.func @chain() attributes {
   gpt2.write @n, %2 : tensor<1xf32>
   return
 }
+
+// -----
+
+gpt2.global state @x : tensor<6x8xf32>
+gpt2.global state @w : tensor<8x8xf32>
+gpt2.global state @y : tensor<6x8xf32>
+gpt2.global state @z : tensor<6x8xf32>
+
+// The gradient of the activation reads what the cast reads, too, and neither
+// needs the other; but it belongs to the backward half, behind a product.
+// CHECK-LABEL: @directions
+// CHECK: gpt2.fused row
+// CHECK-NEXT: gpt2.activation relu
+// CHECK-NEXT: gpt2.activation tanh
+// CHECK-NEXT: gpt2.yield
+// CHECK: gpt2.linear
+// CHECK: gpt2.activation_grad
+// REMARK: Function=directions | Remark="'gpt2.activation_grad' lies beyond 'gpt2.linear', so it is not fused with 'gpt2.activation'"
+func.func @directions() attributes {
+    gpt2.program = #gpt2.program<role = accumulate, batch = 1, tokens = 6>} {
+  %x = gpt2.read @x : tensor<6x8xf32>
+  %w = gpt2.read @w : tensor<8x8xf32>
+  %a = gpt2.activation relu %x : tensor<6x8xf32>
+  %b = gpt2.activation tanh %a : tensor<6x8xf32>
+  %l = gpt2.linear %x, %w : (tensor<6x8xf32>, tensor<8x8xf32>) -> tensor<6x8xf32>
+  %d = gpt2.activation_grad relu %l, %a : tensor<6x8xf32>
+  gpt2.write @x, %l : tensor<6x8xf32>
+  gpt2.write @y, %b : tensor<6x8xf32>
+  gpt2.write @z, %d : tensor<6x8xf32>
+  return
+}
+
+// -----
+
+gpt2.global state @dn : tensor<6x8xbf16>
+gpt2.global state @dr : tensor<6x8xf32>
+gpt2.global state @x : tensor<6x8xf32>
+gpt2.global state @mean : tensor<6x1xf32>
+gpt2.global state @rng : tensor<4xi32>
+gpt2.global state @g : tensor<8xf32>
+gpt2.global state @branch : tensor<6x8xbf16>
+gpt2.global gradient @dg : tensor<8xf32>
+gpt2.global gradient @db : tensor<8xf32>
+gpt2.global gradient @dw : tensor<8x8xf32>
+
+// A norm's gradient goes into the residual stream's, which is dropped, summed
+// up and rounded for the next branch: one kernel. What finishes its sums
+// follows it, and all else keeps its place.
+// CHECK-LABEL: @residual
+// CHECK: %[[OTHER:.*]] = gpt2.activation relu %dw
+// CHECK-NEXT: %[[OUT:.*]]:5 = gpt2.fused row {{.*}} -> (tensor<6x8xf32>, tensor<8x2xf32>, tensor<6x8xf32>, tensor<6x8xbf16>, tensor<8x2xf32>) {
+// CHECK-NEXT: gpt2.layer_norm_grad
+// CHECK-NEXT: gpt2.add
+// CHECK-NEXT: gpt2.dropout
+// CHECK-NEXT: gpt2.cast
+// CHECK-NEXT: gpt2.column_sum
+// CHECK-NEXT: gpt2.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: gpt2.column_finish %[[OUT]]#1 into %dg
+// CHECK-NEXT: gpt2.column_finish %[[OUT]]#4 into %db
+// CHECK-NEXT: gpt2.weight_grad %[[OUT]]#3
+// REMARK: Function=residual | Remark="row region of layer_norm_grad add dropout cast column_sum"
+func.func @residual() attributes {
+    gpt2.program = #gpt2.program<role = accumulate, batch = 1, tokens = 6>} {
+  %dn = gpt2.read @dn : tensor<6x8xbf16>
+  %dr = gpt2.read @dr : tensor<6x8xf32>
+  %x = gpt2.read @x : tensor<6x8xf32>
+  %mean = gpt2.read @mean : tensor<6x1xf32>
+  %rng = gpt2.read @rng : tensor<4xi32>
+  %g = gpt2.read @g : tensor<8xf32>
+  %dg = gpt2.read @dg : tensor<8xf32>
+  %db = gpt2.read @db : tensor<8xf32>
+  %dw = gpt2.read @dw : tensor<8x8xf32>
+  %branch = gpt2.read @branch : tensor<6x8xbf16>
+  %dx, %gp, %bp = gpt2.layer_norm_grad %dn, %x, %g, %mean, %mean : (tensor<6x8xbf16>, tensor<6x8xf32>, tensor<8xf32>, tensor<6x1xf32>, tensor<6x1xf32>) -> (tensor<6x8xf32>, tensor<8x2xf32>, tensor<8x2xf32>)
+  %s = gpt2.add %dr, %dx : tensor<6x8xf32>
+  %dg1 = gpt2.column_finish %gp into %dg : tensor<8x2xf32>, tensor<8xf32>
+  %other = gpt2.activation relu %dw : tensor<8x8xf32>
+  %d = gpt2.dropout %s, %rng probability 0.1 id 3 batch 1 : tensor<6x8xf32>
+  %l = gpt2.cast %d : tensor<6x8xf32> to tensor<6x8xbf16>
+  %cs = gpt2.column_sum %d : tensor<6x8xf32> -> tensor<8x2xf32>
+  %db1 = gpt2.column_finish %cs into %db : tensor<8x2xf32>, tensor<8xf32>
+  %dw1 = gpt2.weight_grad %l, %branch into %other : tensor<6x8xbf16>, tensor<6x8xbf16>, tensor<8x8xf32>
+  gpt2.write @x, %dx : tensor<6x8xf32>
+  gpt2.write @dr, %s : tensor<6x8xf32>
+  gpt2.write @dg, %dg1 : tensor<8xf32>
+  gpt2.write @db, %db1 : tensor<8xf32>
+  gpt2.write @dw, %dw1 : tensor<8x8xf32>
+  return
+}
