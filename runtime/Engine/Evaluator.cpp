@@ -17,9 +17,7 @@ constexpr int32_t notScored = -1;
 double EvalResult::perplexity() const { return std::exp(meanLoss); }
 
 Result<Evaluator> Evaluator::create(const Plan &plan, Executor &executor) {
-  if (plan.root().mode() != fb::Mode::Eval)
-    return failedPrecondition("the plan was compiled for generation; compile "
-                              "it with --mode=eval");
+  GPT2_RETURN_IF_ERROR(plan.requireMode(fb::Mode::Eval));
   Evaluator evaluator(plan, executor);
   std::optional<uint32_t> program = plan.findProgram("eval");
   if (!program)

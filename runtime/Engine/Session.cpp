@@ -9,10 +9,7 @@
 using namespace gpt2rt;
 
 Result<Session> Session::create(const Plan &plan, Executor &executor) {
-  if (plan.root().mode() != fb::Mode::Generate)
-    return failedPrecondition(
-        "the plan was compiled for evaluation; compile it with "
-        "--mode=generate");
+  GPT2_RETURN_IF_ERROR(plan.requireMode(fb::Mode::Generate));
   Session session(plan, executor);
   GPT2_RETURN_IF_ERROR(session.findState());
   std::optional<uint32_t> prefill = plan.findProgram("prefill");

@@ -124,6 +124,15 @@ Result<Checkpoint> Checkpoint::open(const std::string &path) {
   return checkpoint;
 }
 
+Checkpoint Checkpoint::ofTensors(std::string source, const TensorMap &tensors) {
+  Checkpoint checkpoint;
+  checkpoint.source = std::move(source);
+  for (auto &[tensorName, view] : tensors)
+    checkpoint.add(tensorName, view);
+  std::sort(checkpoint.allNames.begin(), checkpoint.allNames.end());
+  return checkpoint;
+}
+
 const TensorView *Checkpoint::find(std::string_view tensorName) const {
   if (auto place = views.find(tensorName); place != views.end())
     return &place->second;

@@ -19,6 +19,9 @@ public:
   /// model.safetensors.index.json), an index file or a safetensors file.
   static Result<Checkpoint> open(const std::string &path);
 
+  /// Tensors in memory that the caller keeps; `source` names them in errors.
+  static Checkpoint ofTensors(std::string source, const TensorMap &tensors);
+
   /// The tensor of that name, else of that name with "transformer." added or
   /// taken away: exports of GPT2Model lack the prefix. Null if there is none.
   const TensorView *find(std::string_view tensorName) const;

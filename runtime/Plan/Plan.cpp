@@ -67,6 +67,19 @@ std::optional<uint32_t> Plan::findState(std::string_view name) const {
   return std::nullopt;
 }
 
+Status Plan::requireMode(fb::Mode mode) const {
+  static constexpr struct {
+    const char *purpose, *flag;
+  } modes[] = {{"generation", "generate"},
+               {"evaluation", "eval"},
+               {"training", "train"}};
+  if (plan->mode() == mode)
+    return Status::okStatus();
+  return failedPrecondition(
+      "the plan was compiled for ", modes[size_t(plan->mode())].purpose,
+      "; compile it with --mode=", modes[size_t(mode)].flag);
+}
+
 uint64_t Plan::arenaBytes(fb::ArenaKind kind) const {
   uint64_t bytes = 0;
   for (const fb::Arena *arena : *plan->arenas())

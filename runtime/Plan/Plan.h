@@ -51,6 +51,9 @@ public:
   /// Buffer index of a state slot such as "tokens" (never a view of it).
   std::optional<uint32_t> findState(std::string_view name) const;
 
+  /// An error that says how to compile, where the plan is of another mode.
+  Status requireMode(fb::Mode mode) const;
+
   /// Sum of the arenas of one kind.
   uint64_t arenaBytes(fb::ArenaKind kind) const;
   /// Sum of all arenas: what the plan promises to allocate.

@@ -148,7 +148,7 @@ gpt2rt::readTokenizerFiles(const std::string &directory) {
   if (!hasVocab && !hasMerges)
     return notFound("model directory ", quote(directory, 4096),
                     " has no tokenizer (tokenizer.json, or vocab.json and "
-                    "merges.txt): give token ids with --prompt-ids");
+                    "merges.txt)");
   if (!hasVocab || !hasMerges)
     return notFound("model directory ", quote(directory, 4096), " has ",
                     hasVocab ? "vocab.json but no merges.txt"

@@ -18,6 +18,7 @@ using Command = std::function<Status()>;
 Command addGenerate(CLI::App &app);
 Command addEval(CLI::App &app);
 Command addBench(CLI::App &app);
+Command addTrain(CLI::App &app);
 Command addTokenize(CLI::App &app);
 Command addInspect(CLI::App &app);
 Command addDoctor(CLI::App &app);

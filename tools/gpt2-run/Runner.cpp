@@ -13,22 +13,24 @@
 using namespace gpt2rt;
 using namespace gpt2rt::tool;
 
-void RunnerFlags::add(CLI::App &app) {
+void RunnerFlags::addMachine(CLI::App &app) {
   app.add_option("PLAN", plan, "Plan file made by gpt2c")->required();
-  app.add_option("--model", model,
-                 "Model directory: weights, config.json and tokenizer");
-  app.add_flag("--random-weights", randomWeights,
-               "Run with random weights instead of the model's");
-  app.add_option("--weight-seed", weightSeed, "Seed of --random-weights");
   app.add_option("--threads", threads,
                  "CPU threads (0: OMP_NUM_THREADS, or all)")
       ->check(CLI::Range(0, 4096));
   app.add_option("--device", device, "CUDA device")->check(CLI::Range(0, 1023));
 }
 
-/// The plan's sizes against the model's configuration: weights of another
-/// model may fit in shape and still be wrong (fewer layers, say).
-static Status checkModel(const Plan &plan, const std::string &model) {
+void RunnerFlags::add(CLI::App &app) {
+  addMachine(app);
+  app.add_option("--model", model,
+                 "Model directory: weights, config.json and tokenizer");
+  app.add_flag("--random-weights", randomWeights,
+               "Run with random weights instead of the model's");
+  app.add_option("--weight-seed", weightSeed, "Seed of --random-weights");
+}
+
+Status tool::checkModel(const Plan &plan, const std::string &model) {
   if (!isDirectory(model) || !fileExists(joinPath(model, "config.json")))
     return Status::okStatus();
   GPT2_ASSIGN_OR_RETURN(ModelConfig config, loadModelConfig(model));
@@ -59,25 +61,43 @@ createExecutor(const Plan &plan, ExecutorOptions options) {
   return createCudaExecutor(plan, options);
 }
 
-Result<Runner> Runner::open(const RunnerFlags &flags) {
-  if (flags.model.empty() && !flags.randomWeights)
-    return invalidArgument("no weights: give --model DIR or --random-weights");
-  auto start = std::chrono::steady_clock::now();
-  Runner runner;
+Status Runner::loadPlan(const RunnerFlags &flags) {
   GPT2_ASSIGN_OR_RETURN(Plan plan, Plan::load(flags.plan));
-  runner.loaded = std::make_unique<Plan>(std::move(plan));
-  std::optional<Checkpoint> checkpoint;
-  if (!flags.model.empty())
-    GPT2_RETURN_IF_ERROR(checkModel(*runner.loaded, flags.model));
-  if (!flags.randomWeights) {
-    GPT2_ASSIGN_OR_RETURN(checkpoint, Checkpoint::open(flags.model));
-  }
+  loaded = std::make_unique<Plan>(std::move(plan));
+  return Status::okStatus();
+}
+
+Status Runner::createTarget(const RunnerFlags &flags) {
   ExecutorOptions options;
   options.threads = flags.threads;
   options.device = flags.device;
   if (const char *text = std::getenv("OMP_NUM_THREADS"); text && !flags.threads)
     options.threads = std::max(0, std::atoi(text));
-  GPT2_ASSIGN_OR_RETURN(runner.target, createExecutor(*runner.loaded, options));
+  GPT2_ASSIGN_OR_RETURN(target, createExecutor(*loaded, options));
+  return Status::okStatus();
+}
+
+Result<Runner> Runner::load(const RunnerFlags &flags, fb::Mode mode) {
+  Runner runner;
+  GPT2_RETURN_IF_ERROR(runner.loadPlan(flags));
+  GPT2_RETURN_IF_ERROR(runner.plan().requireMode(mode));
+  GPT2_RETURN_IF_ERROR(runner.createTarget(flags));
+  return runner;
+}
+
+Result<Runner> Runner::open(const RunnerFlags &flags) {
+  if (flags.model.empty() && !flags.randomWeights)
+    return invalidArgument("no weights: give --model DIR or --random-weights");
+  auto start = std::chrono::steady_clock::now();
+  Runner runner;
+  GPT2_RETURN_IF_ERROR(runner.loadPlan(flags));
+  std::optional<Checkpoint> checkpoint;
+  if (!flags.model.empty())
+    GPT2_RETURN_IF_ERROR(checkModel(runner.plan(), flags.model));
+  if (!flags.randomWeights) {
+    GPT2_ASSIGN_OR_RETURN(checkpoint, Checkpoint::open(flags.model));
+  }
+  GPT2_RETURN_IF_ERROR(runner.createTarget(flags));
   GPT2_RETURN_IF_ERROR(
       checkpoint ? runner.target->bindWeights(*checkpoint)
                  : runner.target->bindRandomWeights({flags.weightSeed}));

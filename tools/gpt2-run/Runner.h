@@ -24,12 +24,17 @@ struct RunnerFlags {
   int device = 0;
 
   void add(CLI::App &app);
+  /// The plan and the machine, for commands that have weights of their own.
+  void addMachine(CLI::App &app);
 };
 
 /// A loaded plan, its executor and its weights.
 class Runner {
 public:
   static Result<Runner> open(const RunnerFlags &flags);
+
+  /// The same without weights, for a plan of one mode.
+  static Result<Runner> load(const RunnerFlags &flags, fb::Mode mode);
 
   const Plan &plan() const { return *loaded; }
   Executor &executor() const { return *target; }
@@ -44,11 +49,17 @@ public:
 
 private:
   Runner() = default;
+  Status loadPlan(const RunnerFlags &flags);
+  Status createTarget(const RunnerFlags &flags);
 
   std::unique_ptr<Plan> loaded; // the executor keeps its address
   std::unique_ptr<Executor> target;
   double seconds = 0;
 };
+
+/// The plan's sizes against the model's configuration: weights of another
+/// model may fit in shape and still be wrong (fewer layers, say).
+Status checkModel(const Plan &plan, const std::string &model);
 
 /// The tokenizer of a model directory, or null where the directory has none.
 Result<std::unique_ptr<Tokenizer>> loadTokenizer(const std::string &model);

@@ -1,13 +1,15 @@
 //===- Tokenize.cpp - gpt2-run tokenize -----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes token shards as llm.c reads them: 256 int32 of header (magic, version,
-// count), then the tokens as uint16. Every file begins with the end-of-text
-// token, which is how GPT-2 was taught where a document starts.
+// Writes token shards as llm.c reads them (runtime/Train/TokenShards.h). Every
+// document begins with the end-of-text token, which is how GPT-2 was taught
+// where one starts: a document is a whole file, or a line of a .jsonl file.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Support/File.h"
+#include "runtime/Train/TextDataset.h"
+#include "runtime/Train/TokenShards.h"
 #include "tools/gpt2-run/Commands.h"
 #include "tools/gpt2-run/Runner.h"
 
@@ -18,29 +20,34 @@ using namespace gpt2rt::tool;
 
 namespace {
 
-constexpr int32_t shardMagic = 20240520, shardVersion = 1;
-constexpr size_t headerWords = 256;
-
 struct Flags {
   std::string model, output;
   std::vector<std::string> files;
   double split = 0;
 };
 
-Status writeShard(const std::string &path, std::span<const uint16_t> tokens) {
+/// A shard that appears under its name with commit().
+Result<AtomicFile> writeShard(const std::string &path,
+                              std::span<const uint16_t> tokens) {
   if (tokens.size() > size_t(std::numeric_limits<int32_t>::max()))
     return outOfRange("a shard holds at most 2147483647 tokens, but ",
                       quote(path, 4096), " would have ", tokens.size(),
                       "; tokenize fewer files at a time");
-  std::vector<int32_t> header(headerWords, 0);
+  std::vector<int32_t> header(shardHeaderWords, 0);
   header[0] = shardMagic;
   header[1] = shardVersion;
   header[2] = static_cast<int32_t>(tokens.size());
   GPT2_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
   GPT2_RETURN_IF_ERROR(file.append(std::as_bytes(std::span(header))));
   GPT2_RETURN_IF_ERROR(file.append(std::as_bytes(tokens)));
+  return file;
+}
+
+Status commitShard(AtomicFile &file) {
+  uint64_t tokens = (file.size() - shardHeaderBytes) / sizeof(uint16_t);
   GPT2_RETURN_IF_ERROR(file.commit());
-  std::printf("%s: %zu tokens\n", path.c_str(), tokens.size());
+  std::printf("%s: %llu tokens\n", file.path().c_str(),
+              static_cast<unsigned long long>(tokens));
   return Status::okStatus();
 }
 
@@ -53,14 +60,25 @@ std::string withSuffix(const std::string &path, const char *suffix) {
   return strCat(path.substr(0, dot), suffix, path.substr(dot));
 }
 
-Status appendFile(const Tokenizer &tokenizer, const std::string &path,
-                  std::vector<uint16_t> &tokens) {
-  GPT2_ASSIGN_OR_RETURN(std::string text, readInput(path));
+Status appendDocument(const Tokenizer &tokenizer, std::string_view text,
+                      std::vector<uint16_t> &tokens) {
   GPT2_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.encode(text));
   if (auto eot = tokenizer.specialToken("<|endoftext|>");
       eot && (ids.empty() || ids.front() != *eot))
     tokens.push_back(static_cast<uint16_t>(*eot));
   tokens.insert(tokens.end(), ids.begin(), ids.end());
+  return Status::okStatus();
+}
+
+Status appendFile(const Tokenizer &tokenizer, const std::string &path,
+                  std::vector<uint16_t> &tokens) {
+  GPT2_ASSIGN_OR_RETURN(std::string text, readInput(path));
+  if (!path.ends_with(".jsonl"))
+    return appendDocument(tokenizer, text, tokens);
+  GPT2_ASSIGN_OR_RETURN(std::vector<std::string> documents,
+                        parseDocuments(text, path));
+  for (const std::string &document : documents)
+    GPT2_RETURN_IF_ERROR(appendDocument(tokenizer, document, tokens));
   return Status::okStatus();
 }
 
@@ -77,16 +95,24 @@ Status tokenize(const Flags &flags) {
   std::vector<uint16_t> tokens;
   for (const std::string &path : flags.files)
     GPT2_RETURN_IF_ERROR(appendFile(tokenizer, path, tokens));
-  if (flags.split == 0)
-    return writeShard(flags.output, tokens);
-  auto held = static_cast<size_t>(double(tokens.size()) * flags.split);
-  if (held == 0)
-    return invalidArgument("--split ", flags.split, " of ", tokens.size(),
-                           " tokens leaves none for validation");
   std::span<const uint16_t> all = tokens;
-  GPT2_RETURN_IF_ERROR(writeShard(withSuffix(flags.output, "_train"),
-                                  all.first(all.size() - held)));
-  return writeShard(withSuffix(flags.output, "_val"), all.last(held));
+  if (flags.split == 0) {
+    GPT2_ASSIGN_OR_RETURN(AtomicFile shard, writeShard(flags.output, all));
+    return commitShard(shard);
+  }
+  auto held = static_cast<size_t>(double(all.size()) * flags.split);
+  if (held == 0)
+    return invalidArgument("--split ", flags.split, " of ", all.size(),
+                           " tokens leaves none for validation");
+  // Both are written before either appears.
+  GPT2_ASSIGN_OR_RETURN(AtomicFile train,
+                        writeShard(withSuffix(flags.output, "_train"),
+                                   all.first(all.size() - held)));
+  GPT2_ASSIGN_OR_RETURN(
+      AtomicFile validation,
+      writeShard(withSuffix(flags.output, "_val"), all.last(held)));
+  GPT2_RETURN_IF_ERROR(commitShard(train));
+  return commitShard(validation);
 }
 
 } // namespace
@@ -97,7 +123,9 @@ Command tool::addTokenize(CLI::App &app) {
       app.add_subcommand("tokenize", "Writes token shards in llm.c's format");
   sub->add_option("--model", flags->model, "Directory of the tokenizer")
       ->required();
-  sub->add_option("FILE", flags->files, "Texts; - is standard input")
+  sub->add_option("FILE", flags->files,
+                  "Texts (- is standard input), a document each; or .jsonl "
+                  "files with objects that have a \"text\"")
       ->required();
   sub->add_option("-o,--output", flags->output, "Shard to write")->required();
   sub->add_option("--split", flags->split,

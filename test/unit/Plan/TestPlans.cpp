@@ -325,9 +325,9 @@ fb::PlanT test::evalPlan(const PlanSizes &sizes) {
 
 namespace {
 
-/// A parameter with its gradient and first moment.
+/// A parameter with its gradient and moments.
 struct Trained {
-  uint32_t parameter, gradient, moment;
+  uint32_t parameter, gradient, moment, secondMoment;
 };
 
 struct TrainGlobals {
@@ -341,7 +341,8 @@ Trained addTrained(Writer &out, const std::string &name, Shape shape) {
   };
   return {global(fb::ArenaKind::Weights, ""),
           global(fb::ArenaKind::Gradients, ".grad"),
-          global(fb::ArenaKind::Optimizer, ".m")};
+          global(fb::ArenaKind::Optimizer, ".m"),
+          global(fb::ArenaKind::Optimizer, ".v")};
 }
 
 TrainGlobals addTrainGlobals(Writer &out, const PlanSizes &sizes) {
@@ -373,7 +374,8 @@ void addTrainInit(Writer &out, const TrainGlobals &globals,
                  width);
   for (const Trained &trained :
        {globals.table, globals.positions, globals.weight})
-    for (uint32_t buffer : {trained.gradient, trained.moment}) {
+    for (uint32_t buffer :
+         {trained.gradient, trained.moment, trained.secondMoment}) {
       fb::FillT fill;
       fill.dst = buffer;
       out.instruction(fill);

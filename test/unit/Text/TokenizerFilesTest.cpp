@@ -187,7 +187,7 @@ TEST(TokenizerFiles, SaysWhatADirectoryLacks) {
   EXPECT_ERROR(Tokenizer::load(dir.file("none")), ErrorCode::NotFound,
                "does not exist");
   EXPECT_ERROR(Tokenizer::load(dir.path()), ErrorCode::NotFound,
-               "--prompt-ids");
+               "has no tokenizer");
   dir.write("vocab.json", "{}");
   EXPECT_ERROR(Tokenizer::load(dir.path()), ErrorCode::NotFound,
                "has vocab.json but no merges.txt");

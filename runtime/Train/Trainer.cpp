@@ -1,0 +1,290 @@
+//===- Trainer.cpp - The training loop ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "runtime/Train/Trainer.h"
+
+#include <chrono>
+#include <cmath>
+
+using namespace gpt2rt;
+
+using Clock = std::chrono::steady_clock;
+
+static double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Result<Trainer> Trainer::create(TrainerSetup setup) {
+  GPT2_RETURN_IF_ERROR(checkConfig(setup.config));
+  GPT2_ASSIGN_OR_RETURN(TrainSession session,
+                        TrainSession::create(*setup.plan, *setup.executor));
+  GPT2_ASSIGN_OR_RETURN(Schedule schedule, scheduleOf(setup.config));
+  GPT2_ASSIGN_OR_RETURN(std::vector<Parameter> parameters,
+                        findParameters(*setup.plan));
+  GPT2_ASSIGN_OR_RETURN(
+      uint64_t accumulate,
+      accumulationOf(setup.config, session.batch(), session.tokens()));
+  TrainedModel model = {setup.executor, std::move(parameters), setup.files};
+  Trainer trainer(std::move(setup), std::move(session), schedule,
+                  std::move(model));
+  trainer.accumulate = accumulate;
+  trainer.now.lossScale = trainer.session.initialLossScale();
+  trainer.now.seed = static_cast<uint64_t>(trainer.setup.config.seed);
+  trainer.now.data = trainer.dataIdentity();
+  trainer.now.plan = PlanIdentity::of(*trainer.setup.plan);
+  trainer.now.config = configText(trainer.setup.config);
+  GPT2_RETURN_IF_ERROR(
+      trainer.session.setState(trainer.now.lossScale, 0, 0, 0));
+  return trainer;
+}
+
+std::string Trainer::dataIdentity() const {
+  return strCat(setup.train->identity(),
+                setup.config.noShuffle ? "; in order" : "; shuffled");
+}
+
+Status Trainer::resume(const FoundCheckpoint &checkpoint) {
+  const TrainerState &saved = checkpoint.state;
+  if (Status same = checkSamePlan(saved.plan, now.plan); !same.ok())
+    return same.withContext(quote(checkpoint.path, 4096));
+  if (saved.data != now.data)
+    return failedPrecondition(
+        "the data is not what ", quote(checkpoint.path, 4096),
+        " was trained on (it was: ", quote(saved.data, 200),
+        "; it is: ", quote(now.data, 200),
+        "); start a new run with --model on that checkpoint");
+  if (saved.seed != now.seed)
+    return failedPrecondition("--seed is ", now.seed, ", but ",
+                              quote(checkpoint.path, 4096), " has seed ",
+                              saved.seed, "; leave --seed out");
+  GPT2_RETURN_IF_ERROR(restoreMoments(checkpoint.path, model));
+  if (saved.plan != now.plan)
+    say(strCat("the plan's target or batch is not the checkpoint's (",
+               saved.plan.target, ", batch ", saved.plan.batch,
+               "): sums are made in another order from here on"));
+  PlanIdentity plan = now.plan;
+  std::string config = now.config;
+  now = saved;
+  now.plan = std::move(plan);
+  now.config = std::move(config);
+  guard.restore(now.recentNorms);
+  firstStep = savedStep = now.step;
+  return session.setState(now.lossScale, now.finiteSteps, now.applied,
+                          now.skipped);
+}
+
+LoaderOptions Trainer::loaderOptions() const {
+  LoaderOptions options;
+  options.batch = session.batch();
+  options.tokens = session.tokens();
+  options.vocab = setup.plan->root().model()->vocab();
+  return options;
+}
+
+Status Trainer::run() {
+  auto last = static_cast<uint64_t>(setup.config.steps);
+  if (now.step >= last)
+    return invalidArgument("the run is at step ", now.step, " and --steps is ",
+                           last,
+                           ": nothing is left to do; give a larger "
+                           "--steps");
+  GPT2_ASSIGN_OR_RETURN(MetricsLog metrics,
+                        MetricsLog::open(setup.run, now.step));
+  if (setup.validation && now.step == 0) {
+    GPT2_ASSIGN_OR_RETURN(double loss, validate());
+    say(strCat("before training: validation loss ", float(loss)));
+    GPT2_RETURN_IF_ERROR(metrics.addValidation(0, loss));
+  }
+  LoaderOptions options = loaderOptions();
+  options.accumulate = accumulate;
+  options.firstSample = now.nextSample;
+  SampleOrder order(setup.train->groupSizes(), now.seed,
+                    !setup.config.noShuffle);
+  Loader loader(*setup.train, std::move(order), options);
+  GPT2_RETURN_IF_ERROR(loop(loader, metrics));
+  return MetricsLog::writeCurve(setup.run);
+}
+
+Status Trainer::loop(Loader &loader, MetricsLog &metrics) {
+  const RunConfig &config = setup.config;
+  auto last = static_cast<uint64_t>(config.steps);
+  while (now.step < last) {
+    StepReport report;
+    report.steps = last;
+    GPT2_RETURN_IF_ERROR(runStep(loader, report));
+    bool ending = now.step == last || stopped();
+    if (setup.validation &&
+        (now.step == last ||
+         now.step % static_cast<uint64_t>(config.valEvery) == 0)) {
+      GPT2_ASSIGN_OR_RETURN(double loss, validate());
+      report.valLoss = now.valLoss = loss;
+    }
+    if (setup.hooks.onStep)
+      setup.hooks.onStep(report);
+    GPT2_RETURN_IF_ERROR(metrics.add(report));
+    if (now.skippedInRow >= static_cast<uint64_t>(config.maxSkips))
+      return saveAfter(dataLoss(
+          now.skippedInRow, " steps in a row were skipped (--max-skips): the "
+                            "gradients stay useless; look at the data, lower "
+                            "--lr, or compile with a wider --precision"));
+    if (ending || (config.saveEvery &&
+                   now.step % static_cast<uint64_t>(config.saveEvery) == 0))
+      GPT2_RETURN_IF_ERROR(save());
+    if (stopped() && now.step < last) {
+      const char *name = *setup.hooks.stop == SIGINT ? "SIGINT" : "SIGTERM";
+      say(strCat("stopped by ", name, " after step ", now.step,
+                 "; --resume goes on from there"));
+      return {};
+    }
+  }
+  return {};
+}
+
+Status Trainer::runStep(Loader &loader, StepReport &report) {
+  auto start = Clock::now();
+  StepParams params;
+  params.learningRate = schedule.at(now.applied);
+  params.outlierLimit = guard.limit();
+  GPT2_ASSIGN_OR_RETURN(StepOutcome outcome, computeStep(loader, params));
+  count(outcome, params);
+  report.step = now.step;
+  report.loss = *now.loss;
+  report.learningRate = params.learningRate;
+  report.gradNorm = outcome.gradNorm;
+  report.lossScale = now.lossScale;
+  report.skipped = outcome.skipped;
+  report.tokens = params.scored;
+  report.loaderWait = loader.takeWaitSeconds();
+  report.loaderTokensPerSecond = loader.rowsPerSecond();
+  describe(report, secondsSince(start));
+  trainSeconds += report.seconds;
+  report.secondsLeft = trainSeconds / double(now.step - firstStep) *
+                       double(report.steps - now.step);
+  return {};
+}
+
+/// Runs all micro-batches of a step and the update. What the data's loader
+/// fails with ends the run at the step before, which is saved.
+Result<StepOutcome> Trainer::computeStep(Loader &loader, StepParams &params) {
+  const RunConfig &config = setup.config;
+  session.seed(now.seed, now.step);
+  for (uint64_t i = 0; i < accumulate; ++i) {
+    Result<const MicroBatch *> batch = loader.next();
+    if (!batch.ok())
+      return saveAfter(batch.status());
+    if (i == 0) {
+      params.weightDecay = config.weightDecay;
+      params.beta1 = config.beta1;
+      params.beta2 = config.beta2;
+      params.eps = config.eps;
+      params.maxNorm = config.clip;
+      params.appliedStep = now.applied + 1;
+      params.scored = (*batch)->stepScored;
+      GPT2_RETURN_IF_ERROR(session.beginStep(params));
+    }
+    GPT2_RETURN_IF_ERROR(session.accumulate(**batch, i * session.batch()));
+  }
+  return session.update();
+}
+
+void Trainer::count(const StepOutcome &outcome, const StepParams &params) {
+  if (outcome.skipped)
+    explainSkip(outcome, params);
+  ++now.step;
+  now.applied += !outcome.skipped;
+  now.skipped += outcome.skipped;
+  now.skippedInRow = outcome.skipped ? now.skippedInRow + 1 : 0;
+  now.nextSample += accumulate * session.batch();
+  now.tokens += params.scored;
+  now.lossScale = outcome.lossScale;
+  now.finiteSteps = outcome.finiteSteps;
+  now.loss = outcome.lossSum / double(params.scored);
+  guard.add(outcome.gradNorm);
+  now.recentNorms = guard.norms();
+}
+
+void Trainer::explainSkip(const StepOutcome &outcome,
+                          const StepParams &params) const {
+  std::string line = strCat("step ", now.step + 1, ": skipped, ");
+  if (std::isfinite(outcome.gradNorm))
+    line +=
+        strCat("the gradient norm ", float(outcome.gradNorm),
+               " is above the outlier guard's ", float(params.outlierLimit));
+  else
+    line += "the gradients are not finite";
+  if (outcome.lossScale != now.lossScale)
+    line += strCat("; the loss scale is ", outcome.lossScale, " now");
+  say(line);
+}
+
+void Trainer::describe(StepReport &report, double seconds) const {
+  report.applied = now.applied;
+  report.skippedSteps = now.skipped;
+  report.seconds = seconds;
+  report.tokensPerSecond = double(report.tokens) / seconds;
+  uint64_t samples = 0;
+  for (uint64_t size : setup.train->groupSizes())
+    samples += size;
+  report.epoch = double(now.nextSample) / double(samples);
+  // Products with every parameter, forward and twice as much backward, and
+  // attention's with T keys, as if it were not causal (PaLM's count).
+  const fb::Model &planned = *setup.plan->root().model();
+  double perToken =
+      6.0 * double(planned.parameters()) +
+      12.0 * planned.layers() * planned.width() * double(session.tokens());
+  double rows = double(accumulate) * session.batch() * double(session.tokens());
+  report.flopsPerSecond = perToken * rows / seconds;
+}
+
+/// The mean loss over --val-steps micro-batches, always the same ones.
+Result<double> Trainer::validate() {
+  std::vector<uint64_t> groups = setup.validation->groupSizes();
+  uint64_t samples = 0;
+  for (uint64_t size : groups)
+    samples += size;
+  LoaderOptions options = loaderOptions();
+  options.endSample = samples;
+  uint64_t batches = (samples + options.batch - 1) / options.batch;
+  if (auto most = static_cast<uint64_t>(setup.config.valSteps))
+    batches = std::min(batches, most);
+  Loader loader(*setup.validation, SampleOrder(groups, 0, /*shuffle=*/false),
+                options);
+  double sum = 0;
+  uint64_t scored = 0;
+  GPT2_RETURN_IF_ERROR(session.beginValidation());
+  for (uint64_t i = 0; i < batches; ++i) {
+    Result<const MicroBatch *> batch = loader.next();
+    if (!batch.ok())
+      return saveAfter(batch.status());
+    GPT2_RETURN_IF_ERROR(session.validate(**batch));
+    scored += (*batch)->scored;
+  }
+  GPT2_ASSIGN_OR_RETURN(sum, session.lossSum());
+  return sum / double(scored);
+}
+
+Status Trainer::save() {
+  if (now.step == savedStep)
+    return {};
+  Result<std::string> path = saveCheckpoint(setup.run, model, now);
+  if (!path.ok())
+    return path.status().withContext(
+        strCat("step ", now.step, " could not be saved",
+               savedStep ? strCat(" (checkpoint-", savedStep, " is whole)")
+                         : std::string()));
+  savedStep = now.step;
+  say(strCat("saved ", *path));
+  return pruneCheckpoints(setup.run, static_cast<uint64_t>(setup.config.keep));
+}
+
+/// The error that ends the run, after a checkpoint of what was reached.
+Status Trainer::saveAfter(const Status &error) {
+  if (now.step == 0)
+    return error;
+  if (Status saved = save(); !saved.ok())
+    return saved;
+  return Status(error.code(), strCat(error.message(), " (stopped after step ",
+                                     now.step, ", which is saved in ",
+                                     setup.run, "/checkpoint-", now.step, ")"));
+}
