@@ -23,8 +23,7 @@ int64_t dimension(Value buffer, unsigned i) {
 
 uint64_t workspaceBytes(plan::MatmulOp op) {
   return gpt2rt::cpu::matmulWorkspaceBytes(
-      dimension(op.getA(), 0), dimension(op.getA(), 1), /*weightNk=*/true,
-      /*transposeA=*/false);
+      op.getM(), op.getK(), !op.getWeightKn(), op.getTransposeA());
 }
 
 uint64_t workspaceBytes(plan::AttentionOp op) {
@@ -36,6 +35,11 @@ uint64_t workspaceBytes(plan::AttentionOp op) {
       keys);
 }
 
+uint64_t workspaceBytes(plan::AttentionGradOp op) {
+  return gpt2rt::cpu::attentionGradWorkspaceBytes(
+      op.getBatch(), op.getHeads(), op.getTokens(), op.getHeadSize());
+}
+
 struct AssignCpuWorkspaces
     : gpt2c::impl::AssignCpuWorkspacesPassBase<AssignCpuWorkspaces> {
   void runOnOperation() override {
@@ -43,6 +47,8 @@ struct AssignCpuWorkspaces
     for (auto op : program.getBody().getOps<plan::MatmulOp>())
       assign(op);
     for (auto op : program.getBody().getOps<plan::AttentionOp>())
+      assign(op);
+    for (auto op : program.getBody().getOps<plan::AttentionGradOp>())
       assign(op);
   }
 

@@ -32,6 +32,27 @@ void loadParameter(OpBuilder &builder, gpt2::GlobalOp global) {
                              global.getTranspose());
 }
 
+/// Appends the instruction that zeroes a gradient or moment.
+void clear(OpBuilder &builder, gpt2::GlobalOp global) {
+  Value dst = plan::GlobalRefOp::create(builder, global.getLoc(),
+                                        bufferTypeOf(global.getType()),
+                                        global.getSymName());
+  plan::FillOp::create(builder, global.getLoc(), dst,
+                       builder.getF32FloatAttr(0));
+}
+
+/// What the plan is for, which the role of one of its programs says.
+StringRef modeOf(ArrayRef<func::FuncOp> functions) {
+  for (func::FuncOp function : functions) {
+    gpt2::ProgramRole role = gpt2::getProgram(function).getRole();
+    if (role == gpt2::ProgramRole::Accumulate)
+      return "train";
+    if (role == gpt2::ProgramRole::Eval)
+      return "eval";
+  }
+  return "generate";
+}
+
 struct ConvertGPT2ToPlan
     : gpt2c::impl::ConvertGPT2ToPlanPassBase<ConvertGPT2ToPlan> {
   using ConvertGPT2ToPlanPassBase::ConvertGPT2ToPlanPassBase;
@@ -72,17 +93,13 @@ private:
   void setModuleAttributes(ModuleOp module, ArrayRef<func::FuncOp> functions) {
     Builder builder(module.getContext());
     int64_t batch = 1;
-    bool isEval = false;
-    for (func::FuncOp function : functions) {
-      gpt2::ProgramAttr program = gpt2::getProgram(function);
-      batch = std::max(batch, program.getBatch());
-      isEval |= program.getRole() == gpt2::ProgramRole::Eval;
-    }
+    for (func::FuncOp function : functions)
+      batch = std::max(batch, gpt2::getProgram(function).getBatch());
     module->setAttr(plan::targetAttrName,
                     plan::TargetAttr::get(module.getContext(), target));
     module->setAttr(plan::batchAttrName, builder.getI64IntegerAttr(batch));
     module->setAttr(plan::modeAttrName,
-                    builder.getStringAttr(isEval ? "eval" : "generate"));
+                    builder.getStringAttr(modeOf(functions)));
     auto precision = module->getAttrOfType<StringAttr>(gpt2::precisionAttrName);
     module->setAttr(plan::precisionAttrName,
                     precision ? precision : builder.getStringAttr("fp32"));
@@ -109,6 +126,9 @@ private:
     for (gpt2::GlobalOp global : globals) {
       if (global.getKind() == gpt2::GlobalKind::Parameter)
         loadParameter(builder, global);
+      if (global.getKind() == gpt2::GlobalKind::Gradient ||
+          global.getKind() == gpt2::GlobalKind::Moment)
+        clear(builder, global);
       global.erase();
     }
   }

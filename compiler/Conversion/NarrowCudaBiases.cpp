@@ -27,6 +27,10 @@ struct NarrowCudaBiases
     ModuleOp module = getOperation();
     loads.clear();
     copies.clear();
+    isTrained = llvm::any_of(module.getOps<plan::ProgramOp>(),
+                             [](plan::ProgramOp program) {
+                               return program.getRole() == plan::Role::Update;
+                             });
     module.walk([&](plan::LoadWeightOp load) {
       if (auto ref = load.getDst().getDefiningOp<plan::GlobalRefOp>())
         loads[ref.getGlobalAttr().getAttr()] = load;
@@ -46,6 +50,7 @@ private:
                         SymbolTable &symbols);
   void dropUnused(SymbolTable &symbols);
 
+  bool isTrained = false;
   DenseMap<StringAttr, plan::LoadWeightOp> loads;
   /// In order of creation, so that equal modules give equal plans.
   llvm::MapVector<std::pair<StringAttr, Type>, plan::GlobalOp> copies;
@@ -64,6 +69,10 @@ LogicalResult NarrowCudaBiases::narrow(plan::MatmulOp matmul,
     return matmul.emitOpError("into ")
            << type << " needs a bias of that type, or one that is loaded from "
            << "the checkpoint";
+  if (isTrained)
+    return matmul.emitOpError("into ")
+           << type << " needs a bias of that type: a copy that only init "
+           << "writes would not follow the optimizer";
   auto wide = symbols.lookup<plan::GlobalOp>(ref.getGlobal());
   plan::GlobalOp copy = copyOf(load, wide, type, symbols);
   OpBuilder builder(matmul);

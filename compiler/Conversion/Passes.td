@@ -10,12 +10,14 @@ def ConvertGPT2ToPlanPass : Pass<"convert-gpt2-to-plan", "::mlir::ModuleOp"> {
   let summary = "Turn programs over tensors into plan programs over buffers";
   let description = [{
     Every `func.func` with a `gpt2.program` attribute becomes a `plan.program`,
-    and a program `init` loads the parameters. Fused row regions and single
+    and a program `init` loads the parameters and clears gradients and moments. Fused row regions and single
     decomposable ops become `plan.kernel`s, shared where they are equal up to
     the row count; `gpt2.linear` becomes `plan.matmul`, or a matvec kernel where
-    its rows are few enough. A value that is written to a global is computed
-    straight into it unless the global's old value is still needed. Results
-    that nothing uses are not stored.
+    its rows are few enough, and its gradients `plan.matmul`. A kernel with sums
+    over columns runs over blocks of rows, whose bounds its config fixes. A value that is written to a global is computed
+    straight into it unless the global's old value is still needed: kernels
+    that read the old value element by element, such as an optimizer's step,
+    write over it. Results that nothing uses are not stored.
   }];
   let options = [
     Option<"target", "target", "::mlir::plan::Target",
@@ -40,8 +42,9 @@ def ConvertGPT2ToPlanPass : Pass<"convert-gpt2-to-plan", "::mlir::ModuleOp"> {
 def SelectCudaKernelsPass : Pass<"select-cuda-kernels", "::mlir::ModuleOp"> {
   let summary = "Choose template kernels, grids and workspaces for CUDA";
   let description = [{
-    Attention, cache append and sampling become launches of template kernels;
-    with one token a sequence, attention takes over the cache append before it.
+    Attention, its gradient, the embedding's, cache append and sampling become
+    launches of template kernels; with one token a sequence, attention takes
+    over the cache append before it.
     Every launch gets its grid, and matmuls get cuBLASLt's workspace.
   }];
   let options = [
@@ -77,7 +80,7 @@ def AssignCpuWorkspacesPass
     : Pass<"assign-cpu-workspaces", "::mlir::plan::ProgramOp"> {
   let summary = "Give CPU instructions the scratch memory that they work in";
   let description = [{
-    Matmuls that oneDNN runs and attention get a workspace each, as large as
+    Matmuls that oneDNN runs, attention and its gradient get a workspace each, as large as
     `runtime/Plan/CpuWorkspace.h` says; the executor lives within it.
   }];
   let statistics = [

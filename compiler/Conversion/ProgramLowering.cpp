@@ -31,7 +31,23 @@ ProgramLowering::ProgramLowering(func::FuncOp function, KernelTable &kernels,
     : function(function), info(gpt2::getProgram(function)), kernels(kernels),
       matvecRows(matvecRows), builder(function.getContext()) {}
 
+/// Moves the ends of sums over columns right behind what they finish: partials
+/// that wait for the end of a program would all be live there.
+static void hoistColumnFinishes(Block &block) {
+  auto finishes = llvm::to_vector(block.getOps<gpt2::ColumnFinishOp>());
+  for (gpt2::ColumnFinishOp finish : finishes) {
+    Operation *last = nullptr;
+    for (Value operand : finish->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          producer && (!last || last->isBeforeInBlock(producer)))
+        last = producer;
+    if (last)
+      finish->moveAfter(last);
+  }
+}
+
 LogicalResult ProgramLowering::run() {
+  hoistColumnFinishes(function.getBody().front());
   StringAttr name = function.getSymNameAttr();
   builder.setInsertionPoint(function);
   auto program = plan::ProgramOp::create(
@@ -39,6 +55,8 @@ LogicalResult ProgramLowering::run() {
       info.getTokens(),
       info.getCount() ? info.getCount().getValue() : StringRef());
   builder.setInsertionPointToStart(&program.getBody().front());
+  for (auto read : function.getBody().getOps<gpt2::ReadOp>())
+    reads[read.getGlobal()].push_back(read);
   for (Operation &op : function.getBody().front().without_terminator())
     if (failed(lower(&op)))
       return failure();
@@ -58,33 +76,27 @@ LogicalResult ProgramLowering::lower(Operation *op) {
     lowerMatvec(op);
     return success();
   }
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+  if (auto write = dyn_cast<gpt2::WriteOp>(op))
+    return lowerWrite(write);
+  bool isKnown = true;
+  llvm::TypeSwitch<Operation *>(op)
       .Case([&](gpt2::ReadOp read) {
         buffers[read.getResult()] =
             globalRef(read.getLoc(), read.getGlobal(),
                       bufferTypeOf(read.getResult().getType()));
-        return success();
       })
-      .Case([&](gpt2::WriteOp write) { return lowerWrite(write); })
-      .Case([&](gpt2::LinearOp linear) {
-        lowerLinear(linear);
-        return success();
-      })
-      .Case([&](gpt2::AttentionOp attention) {
-        lowerAttention(attention);
-        return success();
-      })
-      .Case([&](gpt2::CacheAppendOp append) {
-        lowerCacheAppend(append);
-        return success();
-      })
-      .Case([&](gpt2::SampleOp sample) {
-        lowerSample(sample);
-        return success();
-      })
-      .Default([](Operation *other) {
-        return other->emitOpError("has no lowering to the plan dialect");
-      });
+      .Case([&](gpt2::LinearOp linear) { lowerLinear(linear); })
+      .Case([&](gpt2::InputGradOp grad) { lowerInputGrad(grad); })
+      .Case([&](gpt2::WeightGradOp grad) { lowerWeightGrad(grad); })
+      .Case([&](gpt2::AttentionOp attention) { lowerAttention(attention); })
+      .Case([&](gpt2::AttentionGradOp grad) { lowerAttentionGrad(grad); })
+      .Case([&](gpt2::EmbedGradOp grad) { lowerEmbedGrad(grad); })
+      .Case([&](gpt2::CacheAppendOp append) { lowerCacheAppend(append); })
+      .Case([&](gpt2::SampleOp sample) { lowerSample(sample); })
+      .Default([&](Operation *) { isKnown = false; });
+  if (isKnown)
+    return success();
+  return op->emitOpError("has no lowering to the plan dialect");
 }
 
 //===----------------------------------------------------------------------===//
@@ -98,13 +110,29 @@ static void finishBlock(Location loc, const gpt2::RowBlock &block,
   plan::YieldOp::create(builder, loc, block.yields);
 }
 
+/// The inputs of a row kernel that one of its outputs may be written over: read
+/// in that output's form, and in no other, by the whole kernel.
+static SmallVector<Value> findUpdated(plan::KernelOp kernel,
+                                      ArrayRef<Value> ins,
+                                      RankedTensorType output) {
+  SmallVector<Value> updated;
+  if (!kernel.isRow() || !output.isDynamicDim(0))
+    return updated;
+  for (auto [value, type] : llvm::zip_equal(ins, kernel.getInputTypes()))
+    if (type == output && llvm::count(ins, value) == 1)
+      updated.push_back(value);
+  return updated;
+}
+
 void ProgramLowering::launch(Operation *op, plan::KernelOp kernel,
-                             ArrayRef<Value> ins, ArrayRef<OpResult> outputs) {
+                             ArrayRef<Value> ins, ArrayRef<OpResult> outputs,
+                             int64_t rows) {
   SmallVector<Value> inBuffers =
       llvm::map_to_vector(ins, [&](Value value) { return bufferOf(value); });
-  SmallVector<Value> outBuffers = llvm::map_to_vector(
-      outputs, [&](OpResult result) { return createDestination(result); });
-  int64_t rows = gpt2::getRowCount(op);
+  SmallVector<Value> outBuffers;
+  for (auto [result, type] : llvm::zip_equal(outputs, kernel.getOutputTypes()))
+    outBuffers.push_back(
+        createDestination(result, findUpdated(kernel, ins, type)));
   auto launch = plan::LaunchOp::create(
       builder, op->getLoc(), kernel.getSymName(), rows, inBuffers, outBuffers,
       /*updates=*/DenseI32ArrayAttr(), /*scalars=*/DenseI32ArrayAttr(),
@@ -121,8 +149,18 @@ void ProgramLowering::lowerRowKernel(Operation *op) {
   gpt2::RowBlock block =
       gpt2::outlineRowKernel(op, kernelBuilder, kernel.getBody());
   finishBlock(op->getLoc(), block, kernel.getBody());
+  int64_t rows = gpt2::getRowCount(op);
+  if (block.rowBlocks) {
+    // Where a block of rows ends depends on their number.
+    auto entry = [&](StringRef name, int64_t value) {
+      return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+    };
+    kernel.setConfigAttr(builder.getDictionaryAttr(
+        {entry("row_blocks", block.rowBlocks), entry("rows", rows)}));
+    rows = block.rowBlocks;
+  }
   kernel = kernels.intern(kernel, kernelNameHint(op));
-  launch(op, kernel, block.inputs, block.outputs);
+  launch(op, kernel, block.inputs, block.outputs, rows);
 }
 
 void ProgramLowering::lowerMatvec(Operation *op) {
@@ -139,7 +177,7 @@ void ProgramLowering::lowerMatvec(Operation *op) {
   SmallVector<Value> ins = parts.prologue.inputs;
   ins.push_back(parts.weight);
   llvm::append_range(ins, parts.epilogue.inputs);
-  launch(op, kernel, ins, parts.epilogue.outputs);
+  launch(op, kernel, ins, parts.epilogue.outputs, gpt2::getRowCount(op));
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,17 +189,56 @@ void ProgramLowering::lowerLinear(gpt2::LinearOp op) {
   Value out = createDestination(op->getResult(0));
   plan::MatmulOp::create(builder, op.getLoc(), bufferOf(op.getX()),
                          bufferOf(op.getWeight()), bias, out,
-                         /*workspace=*/Value(),
+                         /*workspace=*/Value(), /*transpose_a=*/false,
+                         /*weight_kn=*/false, /*accumulate=*/false,
                          followsCount(gpt2::getRowCount(op)));
 }
 
-void ProgramLowering::lowerAttention(gpt2::AttentionOp op) {
+void ProgramLowering::lowerInputGrad(gpt2::InputGradOp op) {
   Value out = createDestination(op->getResult(0));
+  plan::MatmulOp::create(builder, op.getLoc(), bufferOf(op.getDy()),
+                         bufferOf(op.getWeight()), /*bias=*/Value(), out,
+                         /*workspace=*/Value(), /*transpose_a=*/false,
+                         /*weight_kn=*/true, /*accumulate=*/false,
+                         /*dynamic_rows=*/false);
+}
+
+void ProgramLowering::lowerWeightGrad(gpt2::WeightGradOp op) {
+  Value sum = takeOver(op->getResult(0), op.getAccMutable());
+  plan::MatmulOp::create(builder, op.getLoc(), bufferOf(op.getDy()),
+                         bufferOf(op.getX()), /*bias=*/Value(), sum,
+                         /*workspace=*/Value(), /*transpose_a=*/true,
+                         /*weight_kn=*/true, /*accumulate=*/true,
+                         /*dynamic_rows=*/false);
+}
+
+void ProgramLowering::lowerAttention(gpt2::AttentionOp op) {
+  Value out = createDestination(op->getResult(0)), lse;
+  if (op.getLse() && !op.getLse().use_empty())
+    lse = createDestination(op->getResult(1));
   plan::AttentionOp::create(
       builder, op.getLoc(), bufferOf(op.getQkv()), bufferOf(op.getK()),
       bufferOf(op.getV()), bufferOf(op.getStarts()), bufferOf(op.getSlot()),
-      out, /*workspace=*/Value(), op.getBatch(), op.getTokens(), op.getHeads(),
-      op.getScale(), followsCount(gpt2::getRowCount(op)));
+      bufferOf(op.getRng()), out, lse, /*workspace=*/Value(), op.getBatch(),
+      op.getTokens(), op.getHeads(), op.getScale(), op.getDropoutAttr(),
+      op.getDropoutIdAttr(), followsCount(gpt2::getRowCount(op)));
+}
+
+void ProgramLowering::lowerAttentionGrad(gpt2::AttentionGradOp op) {
+  Value dqkv = createDestination(op->getResult(0));
+  plan::AttentionGradOp::create(
+      builder, op.getLoc(), bufferOf(op.getQkv()), bufferOf(op.getOut()),
+      bufferOf(op.getLse()), bufferOf(op.getDout()), bufferOf(op.getRng()),
+      dqkv, /*workspace=*/Value(), op.getBatch(), op.getTokens(), op.getHeads(),
+      op.getScale(), op.getDropoutAttr(), op.getDropoutIdAttr());
+}
+
+void ProgramLowering::lowerEmbedGrad(gpt2::EmbedGradOp op) {
+  Value dwte = takeOver(op->getResult(0), op.getDwteMutable());
+  Value dwpe = takeOver(op->getResult(1), op.getDwpeMutable());
+  plan::EmbedGradOp::create(builder, op.getLoc(), bufferOf(op.getDx()),
+                            bufferOf(op.getTokens()), bufferOf(op.getOrder()),
+                            dwte, dwpe, op.getBatch());
 }
 
 void ProgramLowering::lowerCacheAppend(gpt2::CacheAppendOp op) {
@@ -227,16 +304,34 @@ void ProgramLowering::copy(Operation *op, Value from, Value to) {
                      plan::bytesOf(cast<MemRefType>(from.getType())));
 }
 
-Value ProgramLowering::createDestination(OpResult result) {
+Value ProgramLowering::createDestination(OpResult result,
+                                         ArrayRef<Value> updated) {
   Location loc = result.getLoc();
   Value &buffer = buffers[result];
-  if (gpt2::WriteOp write = findDirectWrite(result)) {
+  if (gpt2::WriteOp write = findDirectWrite(result, updated)) {
     buffer = globalRef(loc, write.getGlobal(), bufferTypeOf(result.getType()));
     ++counts.directWrites;
   } else {
     buffer = alloc(loc, result.getType());
   }
   return buffer;
+}
+
+/// Whether a value is written to the global, or what takes its place is.
+static bool endsIn(StringRef global, Value value) {
+  for (OpOperand &use : value.getUses()) {
+    if (auto write = dyn_cast<gpt2::WriteOp>(use.getOwner()))
+      if (write.getGlobal() == global)
+        return true;
+    auto op = dyn_cast<gpt2::PrecisionOpInterface>(use.getOwner());
+    for (OpResult result : use.getOwner()->getResults())
+      if (op &&
+          op.getTypeSource(result.getResultNumber()) ==
+              use.getOperandNumber() &&
+          endsIn(global, result))
+        return true;
+  }
+  return false;
 }
 
 Value ProgramLowering::takeOver(OpResult result, OpOperand &operand) {
@@ -246,31 +341,30 @@ Value ProgramLowering::takeOver(OpResult result, OpOperand &operand) {
     return op->isBeforeInBlock(user);
   });
   StringRef global = globalOf(old);
-  bool staysInGlobal = llvm::any_of(result.getUsers(), [&](Operation *user) {
-    auto write = dyn_cast<gpt2::WriteOp>(user);
-    return write && write.getGlobal() == global;
-  });
-  if (!usedLater && (global.empty() || staysInGlobal))
+  if (!usedLater && (global.empty() || endsIn(global, result)))
     return buffers[result] = old;
   Value fresh = alloc(op->getLoc(), result.getType());
   copy(op, old, fresh);
   return buffers[result] = fresh;
 }
 
-gpt2::WriteOp ProgramLowering::findDirectWrite(OpResult result) {
+gpt2::WriteOp ProgramLowering::findDirectWrite(OpResult result,
+                                               ArrayRef<Value> updated) {
   for (Operation *user : result.getUsers())
     if (auto write = dyn_cast<gpt2::WriteOp>(user))
-      if (!isReadFrom(write.getGlobal(), result.getOwner()))
+      if (!isReadFrom(write.getGlobal(), result.getOwner(), updated))
         return write;
   return {};
 }
 
-bool ProgramLowering::isReadFrom(StringRef global, Operation *from) {
-  for (auto read : function.getBody().getOps<gpt2::ReadOp>())
-    if (read.getGlobal() == global)
-      for (Operation *user : read.getResult().getUsers())
-        if (user == from || from->isBeforeInBlock(user))
-          return true;
+bool ProgramLowering::isReadFrom(StringRef global, Operation *from,
+                                 ArrayRef<Value> updated) {
+  for (gpt2::ReadOp read : reads.lookup(global)) {
+    bool isUpdated = llvm::is_contained(updated, read.getResult());
+    for (Operation *user : read.getResult().getUsers())
+      if ((user == from && !isUpdated) || from->isBeforeInBlock(user))
+        return true;
+  }
   return false;
 }
 

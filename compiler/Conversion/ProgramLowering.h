@@ -34,12 +34,16 @@ private:
   void lowerRowKernel(Operation *op);
   void lowerMatvec(Operation *op);
   void lowerLinear(gpt2::LinearOp op);
+  void lowerInputGrad(gpt2::InputGradOp op);
+  void lowerWeightGrad(gpt2::WeightGradOp op);
   void lowerAttention(gpt2::AttentionOp op);
+  void lowerAttentionGrad(gpt2::AttentionGradOp op);
+  void lowerEmbedGrad(gpt2::EmbedGradOp op);
   void lowerCacheAppend(gpt2::CacheAppendOp op);
   void lowerSample(gpt2::SampleOp op);
   LogicalResult lowerWrite(gpt2::WriteOp op);
   void launch(Operation *op, plan::KernelOp kernel, ArrayRef<Value> ins,
-              ArrayRef<OpResult> outputs);
+              ArrayRef<OpResult> outputs, int64_t rows);
 
   Value alloc(Location loc, Type tensor);
   Value globalRef(Location loc, StringRef global, MemRefType type);
@@ -48,14 +52,17 @@ private:
 
   /// The buffer of a value that has been lowered; null for a null value.
   Value bufferOf(Value tensor) const { return buffers.lookup(tensor); }
-  /// The buffer that a new result is computed into.
-  Value createDestination(OpResult result);
+  /// The buffer that a new result is computed into. `updated` are values that
+  /// the same op reads element by element before it writes the result.
+  Value createDestination(OpResult result, ArrayRef<Value> updated = {});
   /// The buffer of a result that replaces `operand` (destination passing).
   Value takeOver(OpResult result, OpOperand &operand);
   /// The write that `result` can be computed straight into, if any.
-  gpt2::WriteOp findDirectWrite(OpResult result);
-  /// Whether some op at or after `from` still uses the global's old value.
-  bool isReadFrom(StringRef global, Operation *from);
+  gpt2::WriteOp findDirectWrite(OpResult result, ArrayRef<Value> updated);
+  /// Whether some op at or after `from` still uses the global's old value, but
+  /// for `from` itself where the value is one of `updated`.
+  bool isReadFrom(StringRef global, Operation *from,
+                  ArrayRef<Value> updated = {});
   /// Whether `rows` is the count that the program's count slot can cut short.
   bool followsCount(int64_t rows) const;
 
@@ -66,6 +73,7 @@ private:
   OpBuilder builder;
   DenseMap<Value, Value> buffers;
   DenseMap<std::pair<StringRef, Type>, Value> globalRefs;
+  DenseMap<StringRef, SmallVector<gpt2::ReadOp>> reads; // by global
   LoweringCounts counts;
 };
 

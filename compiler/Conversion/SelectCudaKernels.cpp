@@ -75,17 +75,30 @@ private:
     return success();
   }
   LogicalResult select(plan::AttentionOp op);
+  LogicalResult select(plan::AttentionGradOp op);
+  LogicalResult select(plan::EmbedGradOp op);
   LogicalResult select(plan::CacheAppendOp op);
   LogicalResult select(plan::SampleOp op);
   LogicalResult setGrid(plan::LaunchOp op);
   LogicalResult selectDecode(plan::AttentionOp op);
   LogicalResult selectFlash(plan::AttentionOp op);
+  LogicalResult selectFlashForward(plan::AttentionOp op);
 
-  /// Replaces `op` by a launch of a template. The workspace that the template
-  /// asks for, and the counters if `counted`, become its last outputs.
+  /// Launches a template before `op`. The workspace that the template asks for,
+  /// and the counters if `counted`, become its last outputs.
+  FailureOr<plan::LaunchOp> launch(Operation *op, StringRef kind,
+                                   ArrayRef<NamedAttribute> config,
+                                   int64_t rows, LaunchBuffers buffers,
+                                   bool counted = false);
+  /// Replaces `op` by a launch of a template.
   LogicalResult replace(Operation *op, StringRef kind,
                         ArrayRef<NamedAttribute> config, int64_t rows,
-                        LaunchBuffers buffers, bool counted = false);
+                        LaunchBuffers buffers, bool counted = false) {
+    if (failed(launch(op, kind, config, rows, std::move(buffers), counted)))
+      return failure();
+    op->erase();
+    return success();
+  }
   Value counters(OpBuilder &builder, Location loc);
 
   NamedAttribute intEntry(StringRef name, int64_t value) {
@@ -100,6 +113,24 @@ private:
             intEntry("positions", positions)};
   }
 
+  /// The config of attention in training and of its gradient.
+  template <typename Op>
+  SmallVector<NamedAttribute> trainingEntries(Op op) {
+    SmallVector<NamedAttribute> config =
+        headEntries(op.getQkv(), op.getHeads(), op.getHeadSize(),
+                    /*positions=*/op.getTokens());
+    double dropout = op.getDropout() ? op.getDropout()->convertToDouble() : 0.0;
+    Builder builder(&getContext());
+    config.emplace_back("scale", op.getScaleAttr());
+    config.push_back(
+        intEntry("dropout_threshold", static_cast<uint32_t>(dropout * 0x1p32)));
+    config.emplace_back(
+        "dropout_scale",
+        builder.getF32FloatAttr(static_cast<float>(1.0 / (1.0 - dropout))));
+    config.push_back(intEntry("dropout_id", op.getDropoutId().value_or(0)));
+    return config;
+  }
+
   std::optional<KernelTable> kernels;
   DenseMap<std::pair<Attribute, int64_t>, KernelGeometry> geometries;
   int64_t maxHeads = 1;
@@ -108,6 +139,8 @@ private:
 LogicalResult SelectCudaKernels::selectIn(plan::ProgramOp program) {
   // Attention first: it takes over the append before it.
   if (failed(selectAll<plan::AttentionOp>(program)) ||
+      failed(selectAll<plan::AttentionGradOp>(program)) ||
+      failed(selectAll<plan::EmbedGradOp>(program)) ||
       failed(selectAll<plan::CacheAppendOp>(program)) ||
       failed(selectAll<plan::SampleOp>(program)))
     return failure();
@@ -123,10 +156,10 @@ LogicalResult SelectCudaKernels::selectIn(plan::ProgramOp program) {
   return success();
 }
 
-LogicalResult SelectCudaKernels::replace(Operation *op, StringRef kind,
-                                         ArrayRef<NamedAttribute> config,
-                                         int64_t rows, LaunchBuffers buffers,
-                                         bool counted) {
+FailureOr<plan::LaunchOp>
+SelectCudaKernels::launch(Operation *op, StringRef kind,
+                          ArrayRef<NamedAttribute> config, int64_t rows,
+                          LaunchBuffers buffers, bool counted) {
   OpBuilder builder(op);
   plan::KernelOp kernel = kernels->internTemplate(
       op->getLoc(), kind, builder.getDictionaryAttr(config));
@@ -141,14 +174,12 @@ LogicalResult SelectCudaKernels::replace(Operation *op, StringRef kind,
   auto updates = buffers.updates.empty()
                      ? DenseI32ArrayAttr()
                      : builder.getDenseI32ArrayAttr(buffers.updates);
-  plan::LaunchOp::create(builder, op->getLoc(), kernel.getSymName(), rows,
-                         buffers.ins, buffers.outs, updates,
-                         /*scalars=*/DenseI32ArrayAttr(),
-                         /*grid=*/DenseI32ArrayAttr(), /*dynamic_rows=*/false,
-                         /*programmatic=*/false);
-  op->erase();
   ++numTemplates;
-  return success();
+  return plan::LaunchOp::create(
+      builder, op->getLoc(), kernel.getSymName(), rows, buffers.ins,
+      buffers.outs, updates, /*scalars=*/DenseI32ArrayAttr(),
+      /*grid=*/DenseI32ArrayAttr(), /*dynamic_rows=*/false,
+      /*programmatic=*/false);
 }
 
 Value SelectCudaKernels::counters(OpBuilder &builder, Location loc) {
@@ -188,6 +219,8 @@ static plan::CacheAppendOp findAppendBefore(plan::AttentionOp op) {
 LogicalResult SelectCudaKernels::select(plan::AttentionOp op) {
   if (op.getKCache() && op.getTokens() == 1 && !op.getSlot())
     return selectDecode(op);
+  if (op.getLse() || op.getRng())
+    return selectFlashForward(op);
   return selectFlash(op);
 }
 
@@ -235,6 +268,53 @@ LogicalResult SelectCudaKernels::selectFlash(plan::AttentionOp op) {
   }
   buffers.outs.push_back(op.getOut());
   return replace(op, "flash_attention", config, rows, std::move(buffers));
+}
+
+LogicalResult SelectCudaKernels::selectFlashForward(plan::AttentionOp op) {
+  if (!op.getLse())
+    return op.emitOpError("with dropout needs an lse: only training drops");
+  LaunchBuffers buffers;
+  buffers.ins = {op.getQkv()};
+  if (op.getRng())
+    buffers.ins.push_back(op.getRng());
+  buffers.outs = {op.getOut(), op.getLse()};
+  return replace(op, "flash_forward", trainingEntries(op),
+                 op.getBatch() * op.getTokens(), std::move(buffers));
+}
+
+LogicalResult SelectCudaKernels::select(plan::AttentionGradOp op) {
+  SmallVector<NamedAttribute> config = trainingEntries(op);
+  int64_t rows = op.getBatch() * op.getTokens();
+  LaunchBuffers query;
+  query.ins = {op.getQkv(), op.getOut(), op.getLse(), op.getDout()};
+  if (op.getRng())
+    query.ins.push_back(op.getRng());
+  query.outs = {op.getDqkv()};
+  FailureOr<plan::LaunchOp> first =
+      launch(op, "flash_backward_query", config, rows, std::move(query));
+  if (failed(first))
+    return failure();
+  // What the first kernel leaves for the second one.
+  Value workspace = first->getOuts().back();
+  LaunchBuffers key;
+  key.ins = {op.getQkv(), op.getDout(), workspace};
+  if (op.getRng())
+    key.ins.push_back(op.getRng());
+  key.addUpdate(op.getDqkv());
+  return replace(op, "flash_backward_key", config, rows, std::move(key));
+}
+
+LogicalResult SelectCudaKernels::select(plan::EmbedGradOp op) {
+  MemRefType dwte = typeOf(op.getDwte());
+  NamedAttribute config[] = {intEntry("columns", dwte.getDimSize(1)),
+                             intEntry("vocab", dwte.getDimSize(0)),
+                             intEntry("positions", op.getTokensPerSequence())};
+  LaunchBuffers buffers;
+  buffers.ins = {op.getDx(), op.getTokens(), op.getOrder()};
+  buffers.addUpdate(op.getDwte());
+  buffers.addUpdate(op.getDwpe());
+  return replace(op, "embed_grad", config, typeOf(op.getDx()).getDimSize(0),
+                 std::move(buffers));
 }
 
 LogicalResult SelectCudaKernels::select(plan::CacheAppendOp op) {

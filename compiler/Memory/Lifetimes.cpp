@@ -80,7 +80,6 @@ unsigned mlir::gpt2c::reuseInPlace(plan::ProgramOp program) {
       output.replaceAllUsesWith(input);
       alloc->erase();
       ++reused;
-      break;
     }
   return reused;
 }

@@ -21,7 +21,7 @@ def PlanMemoryPass : Pass<"plan-memory", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"inPlace", "in-place", "bool", /*default=*/"true",
-           "Let row kernels write over an input that they are the last to use">
+           "Let row kernels write over inputs that they are the last to use">
   ];
   let statistics = [
     Statistic<"numBuffers", "buffers", "Buffers with a lifetime">,

@@ -23,15 +23,29 @@ constexpr int64_t cudaMatvecRows = 8;
 constexpr int64_t largeMatmulWorkspace = int64_t(32) << 20;
 constexpr int64_t smallMatmulWorkspace = int64_t(4) << 20;
 
+// Partial sums of a sum over rows: what keeps a GPU's cores busy, and what a
+// CPU adds up quickly.
+constexpr int64_t cudaRowBlocks = 512, cpuRowBlocks = 64;
+
 int64_t matvecRows(const CompileOptions &options) {
   // The CPU executor has its own matvec behind plan.matmul.
-  return options.target == plan::Target::CUDA ? cudaMatvecRows : 0;
+  bool hasMatvecs = options.target == plan::Target::CUDA && !options.training;
+  return hasMatvecs ? cudaMatvecRows : 0;
 }
 
 bool isHopperOrLater(StringRef arch) {
   unsigned number = 0;
   return arch.consume_front("sm_") && !arch.consumeInteger(10, number) &&
          number >= 90;
+}
+
+void addTraining(OpPassManager &pm, const CompileOptions &options) {
+  if (!options.training)
+    return;
+  BuildTrainingOptions training;
+  training.rowBlocks =
+      options.target == plan::Target::CUDA ? cudaRowBlocks : cpuRowBlocks;
+  pm.addPass(createBuildTraining(training));
 }
 
 void addPrecision(OpPassManager &pm, const CompileOptions &options) {
@@ -76,6 +90,7 @@ void addMemory(OpPassManager &pm, const CompileOptions &) {
 
 ArrayRef<Stage> mlir::gpt2c::getStages() {
   static constexpr Stage stages[] = {
+      {"differentiating", addTraining},
       {"choosing precision", addPrecision},
       {"fusing", addFusion},
       {"lowering to buffers", addConversion},

@@ -15,6 +15,8 @@ namespace mlir::gpt2c {
 struct CompileOptions {
   plan::Target target = plan::Target::CPU;
   Precision precision = Precision::FP32;
+  /// Whether the module is the forward half of training.
+  bool training = false;
   /// CPU: "x86-64-v3", "x86-64-v4"; CUDA: "sm_80", ..., lowest first.
   std::vector<std::string> archs;
   unsigned threads = 1;

@@ -16,6 +16,11 @@ uint32_t dimension(Value buffer, unsigned i) {
   return cast<MemRefType>(buffer.getType()).getDimSize(i);
 }
 
+template <typename Op>
+float dropoutOf(Op op) {
+  return op.getDropout() ? op.getDropout()->convertToFloat() : 0.0f;
+}
+
 class Writer {
 public:
   Writer(flatbuffers::FlatBufferBuilder &builder, const PlanTables &tables)
@@ -53,11 +58,11 @@ public:
   auto write(plan::MatmulOp op) {
     return fb::CreateMatmul(
         builder, tables.indexOf(op.getA()), tables.indexOf(op.getWeight()),
-        tables.indexOrNone(op.getBias()), tables.indexOf(op.getD()),
-        dimension(op.getA(), 0), dimension(op.getWeight(), 0),
-        dimension(op.getA(), 1), /*weight_nk=*/true,
+        tables.indexOrNone(op.getBias()), tables.indexOf(op.getD()), op.getM(),
+        op.getN(), op.getK(), !op.getWeightKn(),
         op.getBias() ? fb::Epilogue::Bias : fb::Epilogue::None,
-        tables.indexOrNone(op.getWorkspace()), op.getDynamicRows());
+        tables.indexOrNone(op.getWorkspace()), op.getDynamicRows(),
+        op.getTransposeA(), op.getAccumulate());
   }
 
   auto write(plan::AttentionOp op) {
@@ -67,7 +72,26 @@ public:
         tables.indexOrNone(op.getStarts()), tables.indexOrNone(op.getSlot()),
         op.getBatch(), op.getTokens(), op.getHeads(), op.getHeadSize(),
         op.getScale().convertToFloat(), tables.indexOrNone(op.getWorkspace()),
-        op.getDynamicRows());
+        op.getDynamicRows(), tables.indexOrNone(op.getLse()),
+        tables.indexOrNone(op.getRng()), dropoutOf(op),
+        op.getDropoutId().value_or(0));
+  }
+
+  auto write(plan::AttentionGradOp op) {
+    return fb::CreateAttentionGrad(
+        builder, tables.indexOf(op.getQkv()), tables.indexOf(op.getOut()),
+        tables.indexOf(op.getLse()), tables.indexOf(op.getDout()),
+        tables.indexOf(op.getDqkv()), op.getBatch(), op.getTokens(),
+        op.getHeads(), op.getHeadSize(), op.getScale().convertToFloat(),
+        tables.indexOrNone(op.getWorkspace()), tables.indexOrNone(op.getRng()),
+        dropoutOf(op), op.getDropoutId().value_or(0));
+  }
+
+  auto write(plan::EmbedGradOp op) {
+    return fb::CreateEmbedGrad(
+        builder, tables.indexOf(op.getDx()), tables.indexOf(op.getTokens()),
+        tables.indexOf(op.getOrder()), tables.indexOf(op.getDwte()),
+        tables.indexOf(op.getDwpe()), op.getBatch(), op.getTokensPerSequence());
   }
 
   auto write(plan::CacheAppendOp op) {
@@ -146,6 +170,12 @@ mlir::gpt2c::writeInstruction(flatbuffers::FlatBufferBuilder &builder,
           [&](plan::CopyOp op) { return writer.instruction(op, fb::Op::Copy); })
       .Case(
           [&](plan::FillOp op) { return writer.instruction(op, fb::Op::Fill); })
+      .Case([&](plan::AttentionGradOp op) {
+        return writer.instruction(op, fb::Op::AttentionGrad);
+      })
+      .Case([&](plan::EmbedGradOp op) {
+        return writer.instruction(op, fb::Op::EmbedGrad);
+      })
       .Case([&](plan::LoadWeightOp op) {
         return writer.instruction(op, fb::Op::LoadWeight);
       });

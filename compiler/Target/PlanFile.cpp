@@ -55,11 +55,14 @@ FailureOr<Offset<fb::Model>> PlanWriter::writeModel() {
   };
   auto name = model.getAs<StringAttr>("name");
   auto nameOffset = builder.CreateString(name ? name.str() : "model");
+  Offset<flatbuffers::String> config;
+  if (auto text = model.getAs<StringAttr>("config_json"))
+    config = builder.CreateString(text.str());
   return fb::CreateModel(builder, nameOffset, number("vocab", 0),
                          number("padded_vocab", 0), number("positions", 0),
                          number("width", 0), number("layers", 0),
                          number("heads", 0), number("inner", 0),
-                         number("eos", -1), number("parameters", 0));
+                         number("eos", -1), number("parameters", 0), config);
 }
 
 FailureOr<fb::Precision> PlanWriter::precision() {
@@ -82,6 +85,7 @@ FailureOr<fb::Mode> PlanWriter::mode() {
                    attr ? attr.getValue() : "generate")
                    .Case("generate", fb::Mode::Generate)
                    .Case("eval", fb::Mode::Eval)
+                   .Case("train", fb::Mode::Train)
                    .Default(std::nullopt);
   if (value)
     return *value;
@@ -195,7 +199,8 @@ FailureOr<std::string> PlanWriter::write(StringRef producer) {
                    buffers, payloadTable, modules, kernelTable, programTable));
   gpt2rt::Result<std::string> file = gpt2rt::assemblePlanFile(
       std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
-      std::as_bytes(std::span(payloadBytes)));
+      std::as_bytes(std::span(payloadBytes)),
+      *modeValue == fb::Mode::Train ? gpt2rt::planTrainingFeature : 0);
   if (!file.ok())
     return module.emitError(file.status().message());
   // What gpt2-run would refuse is not written.

@@ -42,12 +42,17 @@ def Plan_ArenaKind : Plan_Enum<"ArenaKind", "kind of memory", [
   I32EnumCase<"Weights", 0, "weights">, I32EnumCase<"Cache", 1, "cache">,
   I32EnumCase<"State", 2, "state">,
   I32EnumCase<"Activations", 3, "activations">,
-  I32EnumCase<"Workspace", 4, "workspace">]>;
+  I32EnumCase<"Workspace", 4, "workspace">,
+  I32EnumCase<"Gradients", 5, "gradients">,
+  I32EnumCase<"Optimizer", 6, "optimizer">]>;
 def Plan_ArenaKindAttr : Plan_EnumAttr<Plan_ArenaKind, "arena_kind">;
 
 def Plan_Role : Plan_Enum<"Role", "what a program is for", [
   I32EnumCase<"Init", 0, "init">, I32EnumCase<"Prefill", 1, "prefill">,
-  I32EnumCase<"Decode", 2, "decode">, I32EnumCase<"Eval", 3, "eval">]>;
+  I32EnumCase<"Decode", 2, "decode">, I32EnumCase<"Eval", 3, "eval">,
+  I32EnumCase<"Accumulate", 4, "accumulate">,
+  I32EnumCase<"Update", 5, "update">,
+  I32EnumCase<"Validate", 6, "validate">]>;
 def Plan_RoleAttr : Plan_EnumAttr<Plan_Role, "role">;
 
 def Plan_Target : Plan_Enum<"Target", "machine that runs the plan", [
@@ -56,7 +61,8 @@ def Plan_TargetAttr : Plan_EnumAttr<Plan_Target, "target">;
 
 def Plan_GlobalKind : Plan_Enum<"GlobalKind", "what a global is", [
   I32EnumCase<"Parameter", 0, "parameter">, I32EnumCase<"Cache", 1, "cache">,
-  I32EnumCase<"State", 2, "state">]>;
+  I32EnumCase<"State", 2, "state">, I32EnumCase<"Gradient", 3, "gradient">,
+  I32EnumCase<"Moment", 4, "moment">]>;
 def Plan_GlobalKindAttr : Plan_EnumAttr<Plan_GlobalKind, "global_kind">;
 
 def Plan_AllocKind : Plan_Enum<"AllocKind", "what a buffer is for", [

@@ -18,8 +18,9 @@ def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
                     "only, in programs that have a count slot.",
                     "bool", "followsCount">,
     InterfaceMethod<[{
-        Pairs (read operand, written operand) that may share memory: each
-        element is read before the same element is written, by one thread.
+        Pairs (read operand, written operand) that may share memory, each
+        written operand with one read operand: all reads of an element come
+        before its write, by one thread.
       }], "::llvm::SmallVector<std::pair<unsigned, unsigned>>",
       "getInPlaceOperands", (ins), /*methodBody=*/"",
       /*defaultImplementation=*/"return {};">,

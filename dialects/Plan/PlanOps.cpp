@@ -6,24 +6,24 @@
 // symbol are in PlanSymbols.cpp.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Plan/PlanOps.h"
+#include "dialects/Plan/PlanVerify.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 
 using namespace mlir;
 using namespace mlir::plan;
+using namespace mlir::plan::detail;
 
 #define GET_OP_CLASSES
 #include "dialects/Plan/PlanOps.cpp.inc"
 
-namespace {
+MemRefType plan::detail::typeOf(Value buffer) {
+  return cast<MemRefType>(buffer.getType());
+}
 
-MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType()); }
-
-/// Checks that a named operand has a shape; -1 matches any size.
-LogicalResult checkShape(Operation *op, StringRef what, Value buffer,
-                         ArrayRef<int64_t> shape) {
+LogicalResult plan::detail::checkShape(Operation *op, StringRef what,
+                                       Value buffer, ArrayRef<int64_t> shape) {
   MemRefType type = typeOf(buffer);
   bool fits = type.getShape().size() == shape.size();
   for (size_t i = 0; fits && i < shape.size(); ++i)
@@ -39,16 +39,16 @@ LogicalResult checkShape(Operation *op, StringRef what, Value buffer,
   return error << ']';
 }
 
-LogicalResult checkElementType(Operation *op, StringRef what, Value buffer,
-                               Type type) {
+LogicalResult plan::detail::checkElementType(Operation *op, StringRef what,
+                                             Value buffer, Type type) {
   if (typeOf(buffer).getElementType() == type)
     return success();
   return op->emitOpError() << what << " is " << shapeText(typeOf(buffer))
                            << " but must hold " << type;
 }
 
-/// An optional i32 slot with one element.
-LogicalResult checkSlot(Operation *op, StringRef what, Value buffer) {
+LogicalResult plan::detail::checkSlot(Operation *op, StringRef what,
+                                      Value buffer) {
   if (!buffer)
     return success();
   if (failed(checkElementType(op, what, buffer,
@@ -57,53 +57,17 @@ LogicalResult checkSlot(Operation *op, StringRef what, Value buffer) {
   return checkShape(op, what, buffer, {1});
 }
 
-/// starts[batch]: the position of each sequence's first token.
-LogicalResult checkStarts(Operation *op, Value starts, int64_t batch) {
+bool plan::detail::isFloat(Value buffer) {
+  return isa<FloatType>(typeOf(buffer).getElementType());
+}
+
+LogicalResult plan::detail::checkStarts(Operation *op, Value starts,
+                                        int64_t batch) {
   if (failed(checkElementType(op, "starts", starts,
                               IntegerType::get(op->getContext(), 32))))
     return failure();
   return checkShape(op, "starts", starts, {batch});
 }
-
-/// qkv[batch * tokens, 3 * heads * head_size] and caches
-/// [slots, heads, positions, head_size] of its dtype.
-LogicalResult checkHeads(Operation *op, Value qkv, Value kCache, Value vCache,
-                         int64_t batch, int64_t tokens, int64_t heads) {
-  if (batch < 1 || tokens < 1 || heads < 1)
-    return op->emitOpError("batch, tokens and heads must be positive");
-  if (failed(checkShape(op, "qkv", qkv, {batch * tokens, -1})))
-    return failure();
-  int64_t width = typeOf(qkv).getDimSize(1);
-  if (width % (3 * heads))
-    return op->emitOpError()
-           << "qkv has " << width << " columns, not a multiple of 3 * " << heads
-           << " heads";
-  if (!kCache)
-    return success();
-  int64_t headSize = width / (3 * heads);
-  Type element = typeOf(qkv).getElementType();
-  for (auto [what, cache] :
-       {std::pair("k_cache", kCache), std::pair("v_cache", vCache)})
-    if (failed(checkShape(op, what, cache, {-1, heads, -1, headSize})) ||
-        failed(checkElementType(op, what, cache, element)))
-      return failure();
-  if (typeOf(kCache) != typeOf(vCache))
-    return op->emitOpError("k_cache and v_cache differ in type");
-  if (typeOf(kCache).getDimSize(0) < batch)
-    return op->emitOpError() << "caches have " << typeOf(kCache).getDimSize(0)
-                             << " rows, fewer than the batch of " << batch;
-  return success();
-}
-
-int64_t headSizeOf(Value qkv, int64_t heads) {
-  return typeOf(qkv).getDimSize(1) / (3 * heads);
-}
-
-bool isFloat(Value buffer) {
-  return isa<FloatType>(typeOf(buffer).getElementType());
-}
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Module level
@@ -117,6 +81,10 @@ ArenaKind GlobalOp::getArenaKind() {
     return ArenaKind::Cache;
   case GlobalKind::State:
     return ArenaKind::State;
+  case GlobalKind::Gradient:
+    return ArenaKind::Gradients;
+  case GlobalKind::Moment:
+    return ArenaKind::Optimizer;
   }
   llvm_unreachable("unknown global kind");
 }
@@ -228,60 +196,51 @@ LogicalResult LaunchOp::verify() {
 
 bool MatmulOp::followsCount() { return getDynamicRows(); }
 
+int64_t MatmulOp::getM() { return typeOf(getA()).getDimSize(getTransposeA()); }
+int64_t MatmulOp::getK() { return typeOf(getA()).getDimSize(!getTransposeA()); }
+int64_t MatmulOp::getN() {
+  return typeOf(getWeight()).getDimSize(getWeightKn());
+}
+
+void MatmulOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  auto *read = MemoryEffects::Read::get();
+  auto *write = MemoryEffects::Write::get();
+  effects.emplace_back(read, &getAMutable());
+  effects.emplace_back(read, &getWeightMutable());
+  for (OpOperand &bias : getBiasMutable())
+    effects.emplace_back(read, &bias);
+  if (getAccumulate())
+    effects.emplace_back(read, &getDMutable());
+  effects.emplace_back(write, &getDMutable());
+  for (OpOperand &workspace : getWorkspaceMutable())
+    effects.emplace_back(write, &workspace);
+}
+
 LogicalResult MatmulOp::verify() {
   if (failed(checkShape(*this, "a", getA(), {-1, -1})))
     return failure();
-  int64_t m = typeOf(getA()).getDimSize(0), k = typeOf(getA()).getDimSize(1);
-  if (failed(checkShape(*this, "weight", getWeight(), {-1, k})))
-    return failure();
-  int64_t n = typeOf(getWeight()).getDimSize(0);
-  if (failed(checkShape(*this, "d", getD(), {m, n})) ||
+  int64_t k = getK();
+  SmallVector<int64_t> weight = {-1, k};
+  if (getWeightKn())
+    std::swap(weight[0], weight[1]);
+  if (failed(checkShape(*this, "weight", getWeight(), weight)) ||
+      failed(checkShape(*this, "d", getD(), {getM(), getN()})) ||
       failed(checkElementType(*this, "weight", getWeight(),
                               typeOf(getA()).getElementType())))
     return failure();
   if (!isFloat(getA()) || !isFloat(getD()))
     return emitOpError("multiplies floats only");
+  if (getTransposeA() && getDynamicRows())
+    return emitOpError("transpose_a has no rows that a count could end");
+  if (getAccumulate() &&
+      (getBias() || !typeOf(getD()).getElementType().isF32()))
+    return emitOpError("accumulate needs an f32 d and no bias");
   if (!getBias())
     return success();
   if (!isFloat(getBias()))
     return emitOpError("bias must hold floats");
-  return checkShape(*this, "bias", getBias(), {n});
-}
-
-bool AttentionOp::followsCount() { return getDynamicRows(); }
-int64_t AttentionOp::getHeadSize() { return headSizeOf(getQkv(), getHeads()); }
-
-LogicalResult AttentionOp::verify() {
-  if (!getKCache() != !getVCache() || !getKCache() != !getStarts())
-    return emitOpError("k_cache, v_cache and starts come together");
-  if (getSlot() && !getKCache())
-    return emitOpError("slot needs caches");
-  if (failed(checkHeads(*this, getQkv(), getKCache(), getVCache(), getBatch(),
-                        getTokens(), getHeads())) ||
-      failed(checkSlot(*this, "slot", getSlot())))
-    return failure();
-  if (getStarts() && failed(checkStarts(*this, getStarts(), getBatch())))
-    return failure();
-  int64_t width = typeOf(getQkv()).getDimSize(1) / 3;
-  if (failed(checkShape(*this, "out", getOut(),
-                        {typeOf(getQkv()).getDimSize(0), width})))
-    return failure();
-  return checkElementType(*this, "out", getOut(),
-                          typeOf(getQkv()).getElementType());
-}
-
-bool CacheAppendOp::followsCount() { return bool(getCount()); }
-int64_t CacheAppendOp::getHeadSize() {
-  return headSizeOf(getQkv(), getHeads());
-}
-
-LogicalResult CacheAppendOp::verify() {
-  if (failed(checkHeads(*this, getQkv(), getKCache(), getVCache(), getBatch(),
-                        getTokens(), getHeads())) ||
-      failed(checkStarts(*this, getStarts(), getBatch())) ||
-      failed(checkSlot(*this, "count", getCount())))
-    return failure();
-  return checkSlot(*this, "slot", getSlot());
+  return checkShape(*this, "bias", getBias(), {getN()});
 }
 
 bool SampleOp::followsCount() { return false; }
@@ -330,6 +289,40 @@ LogicalResult CopyOp::verify() {
     return success();
   return emitOpError() << "copies " << shapeText(src) << " into "
                        << shapeText(dst);
+}
+
+bool EmbedGradOp::followsCount() { return false; }
+
+int64_t EmbedGradOp::getTokensPerSequence() {
+  return typeOf(getDx()).getDimSize(0) / static_cast<int64_t>(getBatch());
+}
+
+LogicalResult EmbedGradOp::verify() {
+  Builder builder(getContext());
+  if (failed(checkShape(*this, "dx", getDx(), {-1, -1})))
+    return failure();
+  int64_t rows = typeOf(getDx()).getDimSize(0);
+  int64_t columns = typeOf(getDx()).getDimSize(1);
+  auto batch = static_cast<int64_t>(getBatch());
+  if (batch < 1 || rows % batch != 0)
+    return emitOpError() << rows << " rows are not " << batch
+                         << " sequences of the same length";
+  for (auto [what, buffer] :
+       {std::pair("dx", getDx()), std::pair("dwte", getDwte()),
+        std::pair("dwpe", getDwpe())})
+    if (failed(checkShape(*this, what, buffer, {-1, columns})) ||
+        failed(checkElementType(*this, what, buffer, builder.getF32Type())))
+      return failure();
+  for (auto [what, buffer] :
+       {std::pair("tokens", getTokens()), std::pair("order", getOrder())})
+    if (failed(checkShape(*this, what, buffer, {rows})) ||
+        failed(checkElementType(*this, what, buffer, builder.getI32Type())))
+      return failure();
+  if (typeOf(getDwpe()).getDimSize(0) < rows / batch)
+    return emitOpError() << "dwpe has " << typeOf(getDwpe()).getDimSize(0)
+                         << " rows, fewer than the " << rows / batch
+                         << " tokens of a sequence";
+  return success();
 }
 
 bool FillOp::followsCount() { return false; }

@@ -25,6 +25,7 @@ def ReadBuffer : Arg<Plan_Buffer, "", [MemRead]>;
 def WriteBuffer : Arg<Plan_Buffer, "", [MemWrite]>;
 def UpdateBuffer : Arg<Plan_Buffer, "", [MemRead, MemWrite]>;
 def OptionalReadBuffer : Arg<Optional<Plan_Buffer>, "", [MemRead]>;
+def OptionalWriteBuffer : Arg<Optional<Plan_Buffer>, "", [MemWrite]>;
 // What a library or kernel scribbles on; it never reads what it did not write.
 def Scratch : Arg<Optional<Plan_Buffer>, "", [MemWrite]>;
 
@@ -35,8 +36,9 @@ def Scratch : Arg<Optional<Plan_Buffer>, "", [MemWrite]>;
 def Plan_GlobalOp : Plan_Op<"global", [Symbol, HasParent<"ModuleOp">]> {
   let summary = "Memory that lives as long as the plan";
   let description = [{
-    Parameters lie in the weights arena, caches in the cache arena and
-    host-visible slots in the state arena; `offset` is set by `plan-memory`.
+    Parameters lie in the weights arena, caches in the cache arena,
+    host-visible slots in the state arena, gradients and moments in the arenas
+    of their own; `offset` is set by `plan-memory`.
     A parameter's names are tried in order in the checkpoint.
 
     ```mlir
@@ -231,6 +233,7 @@ def Plan_LaunchOp : Plan_Instruction<"launch", [AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel over rows";
   let description = [{
+    `rows` counts blocks of rows where the kernel has those.
     The kernel's arguments are `ins`, then `outs`, then on CUDA the number of
     rows and the `scalars`. `updates` lists the `outs` that are also read.
     `grid` is set by `select-cuda-kernels`.
@@ -260,24 +263,35 @@ def Plan_LaunchOp : Plan_Instruction<"launch", [AttrSizedOperandSegments,
   let hasVerifier = 1;
 }
 
-def Plan_MatmulOp : Plan_Instruction<"matmul", [AttrSizedOperandSegments]> {
+def Plan_MatmulOp : Plan_Instruction<"matmul", [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "d[M,N] = a[M,K] * weight[N,K]^T (+ bias[N])";
   let description = [{
-    A library call: fp32 accumulation, bias added before the one rounding.
+    A library call: fp32 accumulation, bias added before the one rounding. With
+    `transpose_a`, a lies as [K, M]; with `weight_kn`, the weight as [K, N];
+    with `accumulate`, the product is added to d, which is f32.
 
     ```mlir
     plan.matmul %a, %w bias %b into %d : memref<4x8xf32>, memref<16x8xf32>,
         memref<16xf32> into memref<4x16xf32>
     ```
   }];
-  let arguments = (ins ReadBuffer:$a, ReadBuffer:$weight,
-                       OptionalReadBuffer:$bias, WriteBuffer:$d,
-                       Scratch:$workspace, UnitAttr:$dynamic_rows);
+  let arguments = (ins Plan_Buffer:$a, Plan_Buffer:$weight,
+                       Optional<Plan_Buffer>:$bias, Plan_Buffer:$d,
+                       Optional<Plan_Buffer>:$workspace,
+                       UnitAttr:$transpose_a, UnitAttr:$weight_kn,
+                       UnitAttr:$accumulate, UnitAttr:$dynamic_rows);
   let assemblyFormat = [{
     $a `,` $weight (`bias` $bias^ `:` type($bias))? `into` $d
     (`workspace` $workspace^ `:` type($workspace))?
-    (`dynamic_rows` $dynamic_rows^)? attr-dict
+    (`transpose_a` $transpose_a^)? (`weight_kn` $weight_kn^)?
+    (`accumulate` $accumulate^)? (`dynamic_rows` $dynamic_rows^)? attr-dict
     `:` type($a) `,` type($weight) `into` type($d)
+  }];
+  let extraClassDeclaration = [{
+    int64_t getM();
+    int64_t getN();
+    int64_t getK();
   }];
   let hasVerifier = 1;
 }
@@ -288,23 +302,77 @@ def Plan_AttentionOp : Plan_Instruction<"attention",
   let description = [{
     qkv is [batch * tokens, 3 * heads * head_size]. With caches, row (b, t)
     stands at position starts[b] + t and sees cache row slot + b up to itself;
-    without, it sees rows 0..t of its own sequence.
+    without, it sees rows 0..t of its own sequence. `lse`, [rows, heads],
+    receives the logarithm of the sum of the exponentials of a row's scores.
+    `rng` is what the hash of `dropout` is keyed with, beside `dropout_id`.
   }];
   let arguments = (ins ReadBuffer:$qkv, OptionalReadBuffer:$k_cache,
                        OptionalReadBuffer:$v_cache, OptionalReadBuffer:$starts,
-                       OptionalReadBuffer:$slot, WriteBuffer:$out,
+                       OptionalReadBuffer:$slot, OptionalReadBuffer:$rng,
+                       WriteBuffer:$out, OptionalWriteBuffer:$lse,
                        Scratch:$workspace, I64Attr:$batch, I64Attr:$tokens,
-                       I64Attr:$heads, F32Attr:$scale, UnitAttr:$dynamic_rows);
+                       I64Attr:$heads, F32Attr:$scale,
+                       OptionalAttr<F32Attr>:$dropout,
+                       OptionalAttr<I32Attr>:$dropout_id,
+                       UnitAttr:$dynamic_rows);
   let assemblyFormat = [{
     $qkv (`caches` $k_cache^ `,` $v_cache `starts` $starts
     `:` type($k_cache) `,` type($v_cache) `,` type($starts))?
-    (`slot` $slot^ `:` type($slot))? `into` $out
+    (`slot` $slot^ `:` type($slot))?
+    (`rng` $rng^ `:` type($rng) `dropout` $dropout `id` $dropout_id)?
+    `into` $out (`lse` $lse^ `:` type($lse))?
     (`workspace` $workspace^ `:` type($workspace))?
     `batch` $batch `tokens` $tokens `heads` $heads `scale` $scale
     (`dynamic_rows` $dynamic_rows^)? attr-dict `:` type($qkv) `into` type($out)
   }];
   let extraClassDeclaration = [{
     int64_t getHeadSize();
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_AttentionGradOp : Plan_Instruction<"attention_grad",
+                                            [AttrSizedOperandSegments]> {
+  let summary = "The gradient of attention without caches";
+  let description = [{
+    `out` and `lse` are what the forward instruction wrote; `rng`, `dropout` and
+    `dropout_id` are its own.
+  }];
+  let arguments = (ins ReadBuffer:$qkv, ReadBuffer:$out, ReadBuffer:$lse,
+                       ReadBuffer:$dout, OptionalReadBuffer:$rng,
+                       WriteBuffer:$dqkv, Scratch:$workspace, I64Attr:$batch,
+                       I64Attr:$tokens, I64Attr:$heads, F32Attr:$scale,
+                       OptionalAttr<F32Attr>:$dropout,
+                       OptionalAttr<I32Attr>:$dropout_id);
+  let assemblyFormat = [{
+    $qkv `,` $out `,` $lse `,` $dout
+    (`rng` $rng^ `:` type($rng) `dropout` $dropout `id` $dropout_id)?
+    `into` $dqkv (`workspace` $workspace^ `:` type($workspace))?
+    `batch` $batch `tokens` $tokens `heads` $heads `scale` $scale attr-dict
+    `:` type($qkv) `,` type($out) `,` type($lse) `,` type($dout)
+    `into` type($dqkv)
+  }];
+  let extraClassDeclaration = [{
+    int64_t getHeadSize();
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_EmbedGradOp : Plan_Instruction<"embed_grad"> {
+  let summary = "Adds rows to the tables that they came from";
+  let description = [{
+    dwte[tokens[row]] gains dx[row] in the sequence of `order`, which lists the
+    rows stably sorted by token; dwpe[t] gains dx of (b, t) by increasing b.
+  }];
+  let arguments = (ins ReadBuffer:$dx, ReadBuffer:$tokens, ReadBuffer:$order,
+                       UpdateBuffer:$dwte, UpdateBuffer:$dwpe, I64Attr:$batch);
+  let assemblyFormat = [{
+    $dx `tokens` $tokens `order` $order `into` $dwte `,` $dwpe `batch` $batch
+    attr-dict `:` type($dx) `,` type($tokens) `,` type($order)
+    `into` type($dwte) `,` type($dwpe)
+  }];
+  let extraClassDeclaration = [{
+    int64_t getTokensPerSequence();
   }];
   let hasVerifier = 1;
 }

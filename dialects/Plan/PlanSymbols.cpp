@@ -12,12 +12,18 @@ using namespace mlir::plan;
 
 namespace {
 
+/// Rows of a kernel's dynamic dimensions at a launch.
+int64_t rowsOf(LaunchOp op, KernelOp kernel) {
+  return kernel.hasRowBlocks() ? kernel.getConfigInt("rows") : op.getRows();
+}
+
 /// A kernel's tensor type with its dynamic dimension set to `rows` must have
 /// the buffer's dtype and number of elements. Ranks may differ: a vector [C]
 /// serves as 1xC, tokens [R] as ?x1.
 LogicalResult checkArgument(LaunchOp op, StringRef what, unsigned index,
-                            MemRefType buffer, RankedTensorType type) {
-  int64_t rows = op.getRows(), elements = 1;
+                            MemRefType buffer, RankedTensorType type,
+                            int64_t rows) {
+  int64_t elements = 1;
   for (int64_t size : type.getShape())
     elements *= ShapedType::isDynamic(size) ? rows : size;
   if (buffer.getElementType() == type.getElementType() &&
@@ -29,16 +35,37 @@ LogicalResult checkArgument(LaunchOp op, StringRef what, unsigned index,
 }
 
 LogicalResult checkArguments(LaunchOp op, StringRef what, OperandRange buffers,
-                             ArrayRef<RankedTensorType> types) {
+                             ArrayRef<RankedTensorType> types, int64_t rows) {
   if (buffers.size() != types.size())
     return op.emitOpError()
            << "has " << buffers.size() << ' ' << what << "s but kernel @"
            << op.getKernel() << " takes " << types.size();
   for (auto [i, buffer, type] : llvm::enumerate(buffers, types))
     if (failed(checkArgument(op, what, i, cast<MemRefType>(buffer.getType()),
-                             type)))
+                             type, rows)))
       return failure();
   return success();
+}
+
+/// What a launch must bring for the outputs: sums over columns are one a block.
+SmallVector<RankedTensorType> outputBuffersOf(KernelOp kernel) {
+  SmallVector<RankedTensorType> types = kernel.getOutputTypes();
+  for (RankedTensorType &type : types)
+    if (kernel.hasRowBlocks() && !type.isDynamicDim(0))
+      type = RankedTensorType::get(
+          {type.getDimSize(1), kernel.getConfigInt("row_blocks")},
+          type.getElementType());
+  return types;
+}
+
+bool isWellFormed(KernelOp kernel) {
+  if (kernel.getBody().empty())
+    return false;
+  if (kernel.hasRowBlocks())
+    return kernel.getConfig<IntegerAttr>("rows") &&
+           kernel.getConfig<IntegerAttr>("row_blocks");
+  return !kernel.isMatvec() || (!kernel.getEpilogue().empty() &&
+                                kernel.getConfig<TypeAttr>("weight"));
 }
 
 } // namespace
@@ -51,14 +78,18 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!kernel.isRow() && !kernel.isMatvec())
     return success();
   // The verifier visits launches even where their kernel is broken.
-  if (kernel.getBody().empty() ||
-      (kernel.isMatvec() &&
-       (kernel.getEpilogue().empty() || !kernel.getConfig<TypeAttr>("weight"))))
+  if (!isWellFormed(kernel))
     return success();
-  if (failed(
-          checkArguments(*this, "input", getIns(), kernel.getInputTypes())) ||
-      failed(
-          checkArguments(*this, "output", getOuts(), kernel.getOutputTypes())))
+  if (kernel.hasRowBlocks() &&
+      static_cast<int64_t>(getRows()) != kernel.getConfigInt("row_blocks"))
+    return emitOpError() << "runs over " << getRows()
+                         << " row blocks, but kernel @" << getKernel()
+                         << " has " << kernel.getConfigInt("row_blocks");
+  int64_t rows = rowsOf(*this, kernel);
+  if (failed(checkArguments(*this, "input", getIns(), kernel.getInputTypes(),
+                            rows)) ||
+      failed(checkArguments(*this, "output", getOuts(), outputBuffersOf(kernel),
+                            rows)))
     return failure();
   return success();
 }
@@ -66,14 +97,13 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
 SmallVector<std::pair<unsigned, unsigned>> LaunchOp::getInPlaceOperands() {
   auto kernel =
       SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
-  // A kernel with several outputs may write one before it has read all inputs.
-  if (!kernel || !kernel.isRow() || getOuts().size() != 1)
+  if (!kernel || !kernel.isRow())
     return {};
   SmallVector<std::pair<unsigned, unsigned>> pairs;
-  RankedTensorType output = kernel.getOutputTypes().front();
-  for (auto [i, input] : llvm::enumerate(kernel.getInputTypes()))
-    if (input == output)
-      pairs.emplace_back(i, getIns().size());
+  for (auto [o, output] : llvm::enumerate(kernel.getOutputTypes()))
+    for (auto [i, input] : llvm::enumerate(kernel.getInputTypes()))
+      if (input == output && output.isDynamicDim(0))
+        pairs.emplace_back(i, getIns().size() + o);
   return pairs;
 }
 

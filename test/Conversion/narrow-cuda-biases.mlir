@@ -74,3 +74,23 @@ plan.program eval @eval batch 1 tokens 16 {
   // expected-error@+1 {{into 'f16' needs a bias of that type, or one that is loaded from the checkpoint}}
   plan.matmul %x, %w bias %b : memref<24xf32> into %y : memref<16x8xf16>, memref<24x8xf16> into memref<16x24xf16>
 }
+
+// -----
+
+// A copy that only init writes would grow old in training.
+plan.global parameter @b : memref<24xf32> names ["b"]
+plan.global parameter @w : memref<24x8xf16> names ["w"]
+plan.program init @init batch 1 tokens 1 {
+  %b = plan.global_ref @b : memref<24xf32>
+  plan.load_weight ["b"] rows 24 cols 0 into %b : memref<24xf32>
+}
+plan.program accumulate @accumulate batch 1 tokens 16 {
+  %x = plan.alloc activation : memref<16x8xf16>
+  %y = plan.alloc activation : memref<16x24xf16>
+  %w = plan.global_ref @w : memref<24x8xf16>
+  %b = plan.global_ref @b : memref<24xf32>
+  // expected-error@+1 {{into 'f16' needs a bias of that type: a copy that only init writes would not follow the optimizer}}
+  plan.matmul %x, %w bias %b : memref<24xf32> into %y : memref<16x8xf16>, memref<24x8xf16> into memref<16x24xf16>
+}
+plan.program update @update batch 1 tokens 1 {
+}

@@ -26,7 +26,7 @@ const Names cudaArchs = {"sm_80", "sm_86",  "sm_89",
 const Names defaultCudaArchs = {"sm_80", "sm_90"};
 const Names cpuPrecisions = {"fp32", "bf16"};
 const Names cudaPrecisions = {"fp32", "tf32", "fp16", "bf16"};
-const Names modes = {"generate", "eval"};
+const Names modes = {"generate", "eval", "train"}; // as Mode has them
 const Names targets = {"cpu", "cuda"};
 const Names emits = {"gpt2", "plan", "cuda", "plan-text"};
 
@@ -93,7 +93,8 @@ struct RawFlags {
 Status checkFlags(const RawFlags &raw, CommandLine &line) {
   GPT2_RETURN_IF_ERROR(checkOneOf("--mode", raw.mode, modes));
   GPT2_RETURN_IF_ERROR(checkOneOf("--target", raw.target, targets));
-  line.eval = raw.mode == "eval";
+  auto mode = std::find(modes.begin(), modes.end(), raw.mode);
+  line.mode = static_cast<Mode>(mode - modes.begin());
   line.cuda = raw.target == "cuda";
   GPT2_ASSIGN_OR_RETURN(line.archs, parseArchs(raw.arch, line.cuda));
   GPT2_RETURN_IF_ERROR(
@@ -147,7 +148,8 @@ void addFlags(CLI::App &app, RawFlags &raw, CommandLine &line) {
   app.add_option("-o", line.output, "The plan file to write")
       ->type_name("PLAN");
   app.add_option("--mode", raw.mode,
-                 "generate (default): text; eval: perplexity");
+                 "generate (default): text; eval: perplexity; train: one "
+                 "micro-batch and the optimizer's step");
   app.add_option("--target", raw.target, "cpu (default) or cuda");
   app.add_option("--arch", raw.arch,
                  "Comma-separated; cpu: " + joined(cpuArchs) +
@@ -162,6 +164,10 @@ void addFlags(CLI::App &app, RawFlags &raw, CommandLine &line) {
                  "Prompt tokens a prefill call takes (default: 256 on the "
                  "CPU, 512 on CUDA, at most --seq)")
       ->type_name("N");
+  app.add_option("--dropout", line.dropout,
+                 "Dropout in training, at least 0 and less than 1 (default: "
+                 "the model's)")
+      ->type_name("P");
   app.add_option("--precision", line.precision,
                  "fp32 (default), bf16; on cuda also tf32, fp16");
   app.add_option("--emit", raw.emit,
@@ -182,13 +188,21 @@ Status checkNumbers(const CLI::App &app, CommandLine &line) {
       return invalidArgument(flag, "=", value, " must be at least 1");
   if (app.count("--threads") && line.threads == 0)
     return invalidArgument("--threads=0 must be at least 1");
-  if (app.count("--chunk") && line.eval)
-    return invalidArgument("--chunk is for --mode=generate; eval takes whole "
-                           "windows of --seq tokens");
+  if (app.count("--chunk") && line.mode != Mode::Generate)
+    return invalidArgument("--chunk is for --mode=generate; ",
+                           modes[size_t(line.mode)],
+                           " takes whole windows of --seq tokens");
+  if (line.dropout && line.mode != Mode::Train)
+    return invalidArgument("--dropout is for --mode=train; nothing is dropped "
+                           "otherwise");
+  if (line.dropout && !(*line.dropout >= 0 && *line.dropout < 1))
+    return invalidArgument("--dropout=", *line.dropout,
+                           " must be at least 0 and less than 1");
   // An .mlir file holds its own programs.
   bool isMlir = line.model.size() > 5 &&
                 line.model.compare(line.model.size() - 5, 5, ".mlir") == 0;
-  for (const char *flag : {"--mode", "--batch", "--seq", "--chunk"})
+  for (const char *flag :
+       {"--mode", "--batch", "--seq", "--chunk", "--dropout"})
     if (isMlir && app.count(flag))
       return invalidArgument(flag, " has no meaning for ", quote(line.model),
                              ", which holds its own programs");
@@ -221,8 +235,10 @@ Result<std::optional<CommandLine>> mlir::gpt2c::parseCommandLine(int argc,
   } catch (const CLI::ConversionError &error) {
     // CLI11 says "Could not convert: --batch = two".
     std::string text = error.what();
-    return invalidArgument(text.substr(text.find(": ") + 2),
-                           " is not a whole number in range");
+    text = text.substr(text.find(": ") + 2);
+    bool isReal = text.rfind("--dropout", 0) == 0;
+    return invalidArgument(text, isReal ? " is not a number"
+                                        : " is not a whole number in range");
   } catch (const CLI::ParseError &error) {
     return invalidArgument(error.what());
   }

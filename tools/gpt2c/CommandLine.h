@@ -12,18 +12,20 @@
 
 namespace mlir::gpt2c {
 
+enum class Mode { Generate, Eval, Train };
 enum class Emit { PlanFile, GPT2, Plan, Cuda, PlanText };
 
 /// The command line, checked as far as that needs no model.
 struct CommandLine {
   std::string model;
   std::string output;
-  bool eval = false; // --mode
+  Mode mode = Mode::Generate;
   bool cuda = false; // --target
   std::vector<std::string> archs;
   int64_t batch = 1;
-  int64_t seq = 0;   // 0: all that the model has
-  int64_t chunk = 0; // 0: the target's default
+  int64_t seq = 0;               // 0: all that the model has
+  int64_t chunk = 0;             // 0: the target's default
+  std::optional<double> dropout; // in place of the model's
   std::string precision = "fp32";
   Emit emit = Emit::PlanFile;
   bool remarks = false;

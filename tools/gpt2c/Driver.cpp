@@ -68,10 +68,23 @@ Precision precisionOf(StringRef name) {
       .Default(Precision::FP32);
 }
 
+GraphMode graphModeOf(Mode mode) {
+  switch (mode) {
+  case Mode::Generate:
+    return GraphMode::Generate;
+  case Mode::Eval:
+    return GraphMode::Eval;
+  case Mode::Train:
+    return GraphMode::Train;
+  }
+  llvm_unreachable("every mode is handled");
+}
+
 /// How many positions a sequence gets and how many of them a prefill call.
 Result<BuildOptions> buildOptions(const CommandLine &line) {
   BuildOptions options;
-  options.mode = line.eval ? GraphMode::Eval : GraphMode::Generate;
+  options.mode = graphModeOf(line.mode);
+  options.dropout = line.dropout;
   options.batch = line.batch;
   options.seq = line.seq;
   options.chunk = line.chunk;
@@ -135,6 +148,7 @@ Status Driver::setUp() {
     return gpt2rt::internalError("cannot enable remarks");
   options.target = line.cuda ? plan::Target::CUDA : plan::Target::CPU;
   options.precision = precisionOf(line.precision);
+  options.training = line.mode == Mode::Train;
   options.archs = line.archs;
   options.threads = line.threads;
   bool needsCode = line.emit == Emit::PlanFile || line.emit == Emit::PlanText;
