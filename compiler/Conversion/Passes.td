@@ -67,7 +67,9 @@ def NarrowCudaBiasesPass : Pass<"narrow-cuda-biases", "::mlir::ModuleOp"> {
     vectors are stored in f32. Such a bias becomes a parameter of its own, named
     `<bias>.f16` or `<bias>.bf16`, which `init` loads from the same tensor of
     the checkpoint. The f32 one stays where something else reads it (a matvec
-    kernel) and goes where nothing does.
+    kernel) and goes where nothing does. In training `mixed-precision` makes such
+    copies, because `update` must write them: a bias that needs one here is an
+    error.
   }];
   let statistics = [
     Statistic<"numCopies", "copies", "Biases added in another type">,

@@ -51,6 +51,7 @@ void addTraining(OpPassManager &pm, const CompileOptions &options) {
 void addPrecision(OpPassManager &pm, const CompileOptions &options) {
   MixedPrecisionOptions precision;
   precision.precision = options.precision;
+  precision.narrowBiases = options.target == plan::Target::CUDA;
   pm.addPass(createMixedPrecision(precision));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
