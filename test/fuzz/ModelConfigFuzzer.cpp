@@ -22,6 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 config->nPositions > 0 && config->vocabSize > 0);
   fuzz::require(config->paramCount() > 0);
   fuzz::require(config->layerNormEpsilon > 0);
+  Result<ModelConfig> again =
+      parseModelConfig(printModelConfig(*config), "printed");
+  fuzz::require(again.ok() && *again == *config);
   fuzz::require(!config->eosTokenId || *config->eosTokenId < config->vocabSize);
   return 0;
 }
