@@ -1,0 +1,299 @@
+//===- TrainerTest.cpp - The loop: steps, stops and resumes ---------------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "runtime/Train/Trainer.h"
+#include "runtime/Train/InitialWeights.h"
+#include "runtime/Train/TextDataset.h"
+#include "test/unit/Train/FakeTrainExecutor.h"
+#include "test/unit/Train/TrainSupport.h"
+
+#include <cmath>
+
+using namespace gpt2rt;
+using namespace gpt2rt::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+/// A run that can be stopped, broken and started again.
+class Session {
+public:
+  explicit Session(const TempDir &data, uint32_t batch = 2,
+                   fb::Precision precision = fb::Precision::FP32)
+      : plan(smallTrainPlan(batch, precision)), executor(plan) {
+    config.steps = 20;
+    config.lr = 1e-2;
+    config.warmup = 3;
+    config.accumulate = 2;
+    config.saveEvery = 4;
+    config.seed = 5;
+    for (const char *name : {"a.bin", "b.bin"})
+      shards.push_back(data.write(
+          name, shardOf(countingTokens(61, name[0] == 'a' ? 0 : 500))));
+    executor.beforeUpdate = [this](uint64_t update) {
+      if (stopAt && update + 1 == stopAt)
+        stop = SIGTERM;
+    };
+  }
+
+  /// Trains in `run`, from its newest checkpoint where there is one.
+  Status train(const TempDir &run) {
+    GPT2_ASSIGN_OR_RETURN(TokenShards data, TokenShards::open(shards, 4, 100));
+    return trainOn(run, data, validate ? &data : nullptr);
+  }
+  Status trainOn(const TempDir &run, Dataset &data, Dataset *validation) {
+    bool resume = !checkpointSteps(run.path()).empty();
+    TrainerSetup setup;
+    setup.plan = &plan;
+    setup.executor = &executor;
+    setup.config = config;
+    setup.run = run.path();
+    GPT2_ASSIGN_OR_RETURN(setup.files, readModelFiles(plan, ""));
+    setup.train = &data;
+    setup.validation = validation;
+    setup.hooks.onStep = [this](const StepReport &r) { reports.push_back(r); };
+    setup.hooks.onMessage = [this](auto &line) { messages += line + "\n"; };
+    setup.hooks.stop = &stop;
+    GPT2_ASSIGN_OR_RETURN(Trainer trainer, Trainer::create(std::move(setup)));
+    if (!resume) {
+      GPT2_ASSIGN_OR_RETURN(InitialWeights weights,
+                            InitialWeights::make(plan, 1));
+      GPT2_RETURN_IF_ERROR(executor.bindWeights(weights.checkpoint()));
+    } else {
+      GPT2_ASSIGN_OR_RETURN(FoundCheckpoint found, findCheckpoint(run.path()));
+      GPT2_ASSIGN_OR_RETURN(Checkpoint weights, Checkpoint::open(found.path));
+      GPT2_RETURN_IF_ERROR(executor.bindWeights(weights));
+      GPT2_RETURN_IF_ERROR(trainer.resume(found));
+    }
+    return trainer.run();
+  }
+
+  Plan plan;
+  FakeTrainExecutor executor;
+  RunConfig config;
+  std::vector<std::string> shards;
+  uint64_t stopAt = 0; // a SIGTERM comes during this step of the session
+  bool validate = false;
+  std::vector<StepReport> reports;
+  std::string messages;
+  volatile std::sig_atomic_t stop = 0;
+};
+
+/// All bytes of a checkpoint's files.
+std::map<std::string, std::string> contents(const std::string &checkpoint) {
+  std::map<std::string, std::string> files;
+  for (auto &entry : std::filesystem::directory_iterator(checkpoint))
+    files[entry.path().filename()] = *readTextFile(entry.path());
+  EXPECT_EQ(files.size(), 4u);
+  return files;
+}
+
+TEST(Trainer, Learns) {
+  TempDir data, run;
+  Session a(data);
+  a.validate = true;
+  a.config.steps = 60;
+  a.config.lr = 5e-2;
+  ASSERT_OK(a.train(run));
+  ASSERT_EQ(a.reports.size(), 60u);
+  EXPECT_LT(a.reports.back().loss, 0.3 * a.reports.front().loss);
+  EXPECT_LT(*a.reports.back().valLoss, 0.3 * a.reports.front().loss);
+  EXPECT_EQ(a.reports[0].step, 1u);
+  EXPECT_EQ(a.reports[0].tokens, 16u);
+  EXPECT_GT(a.reports[0].tokensPerSecond, 0);
+  EXPECT_DOUBLE_EQ(a.reports[0].epoch, 4.0 / 30);
+  EXPECT_THAT(a.messages, HasSubstr("before training: validation loss"));
+  EXPECT_TRUE(fileExists(run.file("loss.svg")));
+  // Saved every 4 steps, and 3 kept.
+  EXPECT_THAT(checkpointSteps(run.path()), ElementsAre(52u, 56u, 60u));
+}
+
+TEST(Trainer, AStoppedRunGoesOnBitForBit) {
+  TempDir data, whole, parts;
+  Session undisturbed(data);
+  ASSERT_OK(undisturbed.train(whole));
+  Session first(data);
+  first.stopAt = 7;
+  ASSERT_OK(first.train(parts));
+  EXPECT_EQ(first.reports.size(), 7u);
+  EXPECT_THAT(first.messages, HasSubstr("stopped by SIGTERM after step 7"));
+  EXPECT_EQ(checkpointSteps(parts.path()).back(), 7u);
+  Session second(data);
+  ASSERT_OK(second.train(parts));
+  EXPECT_EQ(second.reports.size(), 13u);
+  EXPECT_EQ(contents(parts.file("checkpoint-20")),
+            contents(whole.file("checkpoint-20")));
+}
+
+TEST(Trainer, AKilledRunGoesOnBitForBit) {
+  for (fb::Precision precision : {fb::Precision::FP32, fb::Precision::FP16}) {
+    TempDir data, whole, parts;
+    Session undisturbed(data, 2, precision);
+    undisturbed.executor.poisoned = {2, 9, 10};
+    undisturbed.config.outlierGuard = 3;
+    ASSERT_OK(undisturbed.train(whole));
+    // A kill -9 during step 11: the newest checkpoint is that of step 8, and
+    // half of another lies about.
+    Session first(data, 2, precision);
+    first.executor.poisoned = {2, 9, 10};
+    first.config.outlierGuard = 3;
+    first.stopAt = 11;
+    ASSERT_OK(first.train(parts));
+    std::filesystem::rename(parts.file("checkpoint-11"),
+                            parts.file(".checkpoint-11.tmp"));
+    Session second(data, 2, precision);
+    second.executor.poisoned = {1, 2};
+    second.config.outlierGuard = 3;
+    ASSERT_OK(second.train(parts));
+    EXPECT_EQ(second.reports.size(), 12u);
+    EXPECT_EQ(contents(parts.file("checkpoint-20")),
+              contents(whole.file("checkpoint-20")));
+    EXPECT_FALSE(fileExists(parts.file(".checkpoint-11.tmp")));
+    EXPECT_EQ(second.reports.back().lossScale,
+              precision == fb::Precision::FP16 ? 8192 : 1);
+  }
+}
+
+TEST(Trainer, SkippedStepsDoNotMoveTheSchedule) {
+  TempDir data, run;
+  Session a(data);
+  a.executor.poisoned = {1, 5};
+  ASSERT_OK(a.train(run));
+  Schedule schedule = *scheduleOf(a.config);
+  uint64_t applied = 0;
+  for (size_t i = 0; i < 20; ++i) {
+    EXPECT_FLOAT_EQ(a.executor.rates[i], float(schedule.at(applied))) << i;
+    EXPECT_EQ(a.reports[i].skipped, i == 1 || i == 5);
+    applied += !a.reports[i].skipped;
+  }
+  EXPECT_EQ(a.reports.back().skippedSteps, 2u);
+  EXPECT_THAT(a.messages,
+              HasSubstr("step 2: skipped, the gradients are not finite"));
+}
+
+TEST(Trainer, SkipsOutliersOnly) {
+  TempDir data, run;
+  Session a(data);
+  a.config.steps = 40;
+  a.config.outlierGuard = 8;
+  a.executor.huge = {30};
+  ASSERT_OK(a.train(run));
+  EXPECT_EQ(a.reports.back().skippedSteps, 1u);
+  EXPECT_TRUE(a.reports[30].skipped);
+  EXPECT_THAT(a.messages, HasSubstr("step 31: skipped, the gradient norm"));
+}
+
+TEST(Trainer, StopsWhereEveryStepIsSkipped) {
+  TempDir data, run;
+  Session a(data, 2, fb::Precision::FP16);
+  a.config.maxSkips = 4;
+  for (uint64_t i = 6; i < 20; ++i)
+    a.executor.poisoned.insert(i);
+  EXPECT_ERROR(a.train(run), ErrorCode::DataLoss,
+               "4 steps in a row were skipped");
+  EXPECT_EQ(a.reports.size(), 10u);
+  EXPECT_EQ(checkpointSteps(run.path()).back(), 10u);
+  EXPECT_THAT(a.messages, HasSubstr("the loss scale is 32768 now"));
+}
+
+/// Documents of unequal length, as wide as the plan's rows.
+TextDataset unevenTexts(const TempDir &dir) {
+  TextOptions options;
+  options.sequence = 4;
+  options.vocab = 100;
+  Tokenizer tokenizer = *Tokenizer::load(fixture("tokenizer/files"));
+  return *TextDataset::load({dir.write("t.txt", "0123\n45\n678\n90\n12345\n"
+                                                "3456\n78\n1234\n")},
+                            tokenizer, options);
+}
+
+TEST(Trainer, EveryLabelOfAStepWeighsTheSame) {
+  TempDir data, oneRun, twoRun;
+  TextDataset texts = unevenTexts(data);
+  // One micro-batch of 4 rows, and two of 2: the same step.
+  Session one(data, 4), two(data, 2);
+  one.config.accumulate = 1;
+  for (Session *run : {&one, &two}) {
+    run->config.steps = 3;
+    run->config.noShuffle = true;
+  }
+  ASSERT_OK(one.trainOn(oneRun, texts, nullptr));
+  ASSERT_OK(two.trainOn(twoRun, texts, nullptr));
+  for (size_t i = 0; i < 3; ++i) {
+    uint64_t labels = one.reports[i].tokens;
+    EXPECT_EQ(two.reports[i].tokens, labels);
+    EXPECT_FLOAT_EQ(one.executor.weights[i], 1 / float(labels));
+    EXPECT_EQ(two.executor.weights[2 * i], one.executor.weights[i]);
+    EXPECT_EQ(two.executor.weights[2 * i + 1], one.executor.weights[i]);
+    EXPECT_NEAR(two.reports[i].loss, one.reports[i].loss,
+                1e-6 * one.reports[i].loss);
+    EXPECT_NEAR(two.reports[i].gradNorm, one.reports[i].gradNorm,
+                1e-5 * one.reports[i].gradNorm);
+  }
+  EXPECT_NE(one.reports[0].tokens, one.reports[1].tokens);
+}
+
+TEST(Trainer, TheSeedShufflesTheData) {
+  TempDir data, first, second, third;
+  Session a(data), b(data), c(data);
+  c.config.seed = 6;
+  ASSERT_OK(a.train(first));
+  ASSERT_OK(b.train(second));
+  ASSERT_OK(c.train(third));
+  EXPECT_EQ(a.executor.batches, b.executor.batches);
+  EXPECT_NE(a.executor.batches, c.executor.batches);
+  EXPECT_EQ(a.executor.trained(), b.executor.trained());
+}
+
+TEST(Trainer, ABadShardHalfwayStopsWithACheckpoint) {
+  TempDir data, run;
+  Session a(data);
+  a.config.noShuffle = true; // the second shard begins with sample 15
+  std::vector<uint16_t> tokens = countingTokens(61);
+  tokens[33] = 7777;
+  data.write("b.bin", shardOf(tokens));
+  EXPECT_ERROR(a.train(run), ErrorCode::OutOfRange,
+               "b.bin': token 33 has id 7777");
+  // Sample 15 + 8 is the 4th of step 6.
+  EXPECT_EQ(a.reports.size(), 5u);
+  EXPECT_EQ(checkpointSteps(run.path()).back(), 5u);
+  data.write("b.bin", shardOf(countingTokens(61, 500)));
+  Session b(data);
+  b.config.noShuffle = true;
+  ASSERT_OK(b.train(run));
+  EXPECT_EQ(b.reports.front().step, 6u);
+}
+
+TEST(Trainer, RefusesToResumeSomethingElse) {
+  TempDir data, run;
+  Session a(data);
+  a.stopAt = 5;
+  ASSERT_OK(a.train(run));
+  Session precision(data, 2, fb::Precision::BF16);
+  EXPECT_ERROR(precision.train(run), ErrorCode::FailedPrecondition,
+               "a run in FP32, but the plan computes in BF16");
+  Session seed(data);
+  seed.config.seed = 9;
+  EXPECT_ERROR(seed.train(run), ErrorCode::FailedPrecondition, "--seed is 9");
+  Session done(data);
+  done.config.steps = 5;
+  EXPECT_ERROR(done.train(run), ErrorCode::InvalidArgument,
+               "the run is at step 5 and --steps is 5");
+  Session shards(data);
+  data.write("b.bin", shardOf(countingTokens(65)));
+  EXPECT_ERROR(shards.train(run), ErrorCode::FailedPrecondition,
+               "the data is not what");
+}
+
+TEST(Trainer, RefusesOtherPlans) {
+  Plan plan = *parsePlan(evalPlan());
+  FakeTrainExecutor executor(plan);
+  EXPECT_ERROR(TrainSession::create(plan, executor),
+               ErrorCode::FailedPrecondition,
+               "the plan was compiled for evaluation; compile it with "
+               "--mode=train");
+}
+
+} // namespace
