@@ -60,6 +60,8 @@ private:
   Value linear(Value x, StringRef name, bool f32Result = false);
   Value attention(Value qkv, int64_t layer, const Sequences &at);
   Value layer(Value x, int64_t index, const Sequences &at);
+  /// Marks the ops behind `before` as part of a layer.
+  void numberLayer(Operation *before, int64_t index);
   /// The layers; of one row, the last valid one, where there is a `count`.
   Value layers(Value x, const Sequences &at);
   Value lastRow(Value x, const Sequences &at) {
@@ -84,7 +86,7 @@ private:
 
   const SymbolTable &symbols;
   const ModelConfig &config;
-  bool isTraining; ///< only then values are dropped
+  bool isTraining; ///< only then values are dropped and layers numbered
   OpBuilder builder;
   Block *block;
   ReadOp lastRead;
@@ -228,9 +230,20 @@ Value ProgramBuilder::layer(Value x, int64_t index, const Sequences &at) {
 }
 
 Value ProgramBuilder::layers(Value x, const Sequences &at) {
-  for (int64_t index = 0; index < config.layers; ++index)
+  for (int64_t index = 0; index < config.layers; ++index) {
+    Operation *before = &block->back();
     x = layer(x, index, at);
+    if (isTraining)
+      numberLayer(before, index);
+  }
   return x;
+}
+
+void ProgramBuilder::numberLayer(Operation *before, int64_t index) {
+  auto first = std::next(before->getIterator());
+  for (Operation &op : llvm::make_range(first, block->end()))
+    if (!isa<ReadOp>(op))
+      op.setAttr(layerAttrName, builder.getI64IntegerAttr(index));
 }
 
 Value ProgramBuilder::logits(Value x, bool f32Result) {

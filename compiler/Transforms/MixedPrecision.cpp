@@ -284,6 +284,9 @@ void MixedPrecisionPass::castOperand(OpOperand &operand, FloatType element) {
     builder.setInsertionPointAfterValue(value);
     cast = CastOp::create(builder, value.getLoc(),
                           withElement(value.getType(), element), value);
+    if (Operation *producer = value.getDefiningOp())
+      if (Attribute layer = producer->getAttr(layerAttrName))
+        cast.getDefiningOp()->setAttr(layerAttrName, layer);
     ++castCount;
   }
   operand.set(cast);

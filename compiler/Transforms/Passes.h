@@ -12,6 +12,9 @@ namespace mlir::gpt2c {
 /// What `--precision` takes.
 enum class Precision { FP32, TF32, FP16, BF16 };
 
+/// What `--remat` takes.
+enum class RematMode { None, Block, Auto };
+
 #define GEN_PASS_DECL
 #include "compiler/Transforms/Passes.h.inc"
 

@@ -124,4 +124,53 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gpt2::GPT2Dialect"];
 }
 
+def Rematerialize : Pass<"rematerialize", "::mlir::ModuleOp"> {
+  let summary = "Compute forward values again in the backward half";
+  let description = [{
+    Of what a layer (`gpt2.layer`) of an `accumulate` program computes for its
+    backward half, `block` keeps row statistics and what the next layer reads;
+    `auto` keeps the values that make the program cheapest while its activations
+    fit `budget`. The rest is computed again right before the first backward op
+    that uses it: by clones of the same ops, so that every bit is the same.
+
+    `auto` tries every subset of a layer's values, keeps those that no other
+    beats in bytes kept, bytes needed at its own peak and time, and chooses one
+    for each layer by dynamic programming over (layer, bytes). Time comes from
+    `CostOpInterface` and the rates, or from a table of measured times: a JSON
+    object such as
+    {"linear 8x16xbf16 32x16xbf16 32xf32 -> 8x32xbf16": 11.5}, microseconds by
+    op, operand types and result types; a region's name joins its ops by "+".
+
+    Runs after `fuse`. CSE behind it would undo it.
+  }];
+  let options = [
+    Option<"mode", "mode", "::mlir::gpt2c::RematMode",
+           "::mlir::gpt2c::RematMode::None", "What is computed again",
+           [{::llvm::cl::values(
+              clEnumValN(::mlir::gpt2c::RematMode::None, "none", "nothing"),
+              clEnumValN(::mlir::gpt2c::RematMode::Block, "block",
+                         "all but statistics and what the next layer reads"),
+              clEnumValN(::mlir::gpt2c::RematMode::Auto, "auto",
+                         "what the budget asks for"))}]>,
+    Option<"budget", "budget", "int64_t", "0",
+           "Most bytes of activations live at once (mode=auto)">,
+    Option<"costTable", "cost-table", "std::string", "",
+           "JSON file of measured microseconds">,
+    Option<"matmulRate", "matmul-rate", "double", "3e14",
+           "Operations a second of the device">,
+    Option<"byteRate", "byte-rate", "double", "3e12",
+           "Bytes a second of the device's memory">
+  ];
+  let statistics = [
+    Statistic<"numValues", "values-recomputed",
+              "Number of values computed again">,
+    Statistic<"numOps", "ops-added", "Number of ops and regions added">,
+    Statistic<"keptBytes", "kept-bytes",
+              "Bytes kept from the forward to the backward half">,
+    Statistic<"peakBytes", "peak-bytes",
+              "Most activation bytes live, before memory is planned">
+  ];
+  let dependentDialects = ["::mlir::gpt2::GPT2Dialect"];
+}
+
 #endif // GPT2C_COMPILER_TRANSFORMS_PASSES_TD

@@ -110,6 +110,17 @@ OperandForm LayerNormOp::getOperandForm(unsigned operand) {
   return operand == 0 ? OperandForm::Row : OperandForm::Column;
 }
 
+/// (x - mean) * rstd * gamma + beta, rounded to `element`.
+static Value buildNormalized(RowBuilder &row, Type element, ValueRange inputs) {
+  return row.map(element, columnsOf(inputs[0]), inputs,
+                 [](OpBuilder &b, Location loc, ValueRange in) -> Value {
+                   Value value = arith::SubFOp::create(b, loc, in[0], in[1]);
+                   value = arith::MulFOp::create(b, loc, value, in[2]);
+                   value = arith::MulFOp::create(b, loc, value, in[3]);
+                   return arith::AddFOp::create(b, loc, value, in[4]);
+                 });
+}
+
 SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder, Location loc,
                                           ValueRange operands, Value rows) {
   Value x = operands[0], gamma = operands[1], beta = operands[2];
@@ -134,15 +145,19 @@ SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder, Location loc,
         variance = arith::AddFOp::create(b, loc, variance, epsilon);
         return math::RsqrtOp::create(b, loc, variance);
       });
-  Value y = row.map(getElementTypeOrSelf(getY()), columnsOf(x),
-                    {x, mean, rstd, gamma, beta},
-                    [](OpBuilder &b, Location loc, ValueRange in) -> Value {
-                      Value value = arith::SubFOp::create(b, loc, in[0], in[1]);
-                      value = arith::MulFOp::create(b, loc, value, in[2]);
-                      value = arith::MulFOp::create(b, loc, value, in[3]);
-                      return arith::AddFOp::create(b, loc, value, in[4]);
-                    });
+  Value y = buildNormalized(row, getElementTypeOrSelf(getY()),
+                            {x, mean, rstd, gamma, beta});
   return {y, mean, rstd};
+}
+
+OperandForm NormalizeOp::getOperandForm(unsigned operand) {
+  return operand < 3 ? OperandForm::Row : OperandForm::Column;
+}
+
+SmallVector<Value> NormalizeOp::decompose(OpBuilder &builder, Location loc,
+                                          ValueRange operands, Value rows) {
+  RowBuilder row(builder, loc, rows);
+  return {buildNormalized(row, getElementTypeOrSelf(getY()), operands)};
 }
 
 //===----------------------------------------------------------------------===//

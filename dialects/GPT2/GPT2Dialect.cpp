@@ -119,6 +119,13 @@ LogicalResult verifyPrecision(Operation *op, Attribute attr) {
   return success();
 }
 
+LogicalResult verifyLayer(Operation *op, Attribute attr) {
+  auto layer = dyn_cast<IntegerAttr>(attr);
+  if (layer && layer.getType().isInteger(64) && layer.getInt() >= 0)
+    return success();
+  return op->emitError("'gpt2.layer' must be an i64 of at least 0");
+}
+
 } // namespace
 
 LogicalResult GPT2Dialect::verifyOperationAttribute(Operation *op,
@@ -129,5 +136,7 @@ LogicalResult GPT2Dialect::verifyOperationAttribute(Operation *op,
     return verifyModel(op, attr.getValue());
   if (attr.getName() == precisionAttrName)
     return verifyPrecision(op, attr.getValue());
+  if (attr.getName() == layerAttrName)
+    return verifyLayer(op, attr.getValue());
   return op->emitError("unknown attribute '") << attr.getName().strref() << "'";
 }

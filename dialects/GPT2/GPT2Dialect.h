@@ -21,6 +21,10 @@ inline constexpr llvm::StringLiteral programAttrName = "gpt2.program";
 inline constexpr llvm::StringLiteral modelAttrName = "gpt2.model";
 inline constexpr llvm::StringLiteral precisionAttrName = "gpt2.precision";
 
+/// Number of the layer (i64) that an op of a training program's forward half
+/// belongs to.
+inline constexpr llvm::StringLiteral layerAttrName = "gpt2.layer";
+
 /// What the program is, or null where `function` is not one.
 inline ProgramAttr getProgram(Operation *function) {
   return function->getAttrOfType<ProgramAttr>(programAttrName);

@@ -23,6 +23,8 @@ def GPT2_Dialect : Dialect {
       `layers`, `heads`, `inner`, `eos` (-1: none) and `parameters`, and where
       the model came from a config.json, `config_json`, its text; export writes
       them into the plan;
+    - `gpt2.layer` (i64) on an op of an accumulate program's forward half: the
+      layer that it belongs to;
     - `gpt2.precision` on the module: `fp32`, `tf32`, `fp16` or `bf16`, set by
       `mixed-precision`.
   }];

@@ -106,4 +106,26 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   ];
 }
 
+def RecomputeOpInterface : OpInterface<"RecomputeOpInterface"> {
+  let cppNamespace = "::mlir::gpt2";
+  let description = [{
+    How `rematerialize` computes results again. An op without the interface is
+    cloned.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Whether the result is a statistic of rows: small, and the sum of a whole
+      row. Such a result is kept and never computed again.
+    }], "bool", "isRowStatistic", (ins "unsigned":$result)>,
+    InterfaceMethod<[{
+      Builds result number `result` from the op's operands and its row
+      statistics (`results`, null elsewhere) with the op's own arithmetic, so
+      that the value is equal to the bit. Null: clone the op.
+    }], "::mlir::Value", "recompute",
+      (ins "::mlir::OpBuilder &":$builder, "unsigned":$result,
+           "::mlir::ValueRange":$operands, "::mlir::ValueRange":$results),
+      "", [{ return {}; }]>
+  ];
+}
+
 #endif // GPT2_INTERFACES_TD

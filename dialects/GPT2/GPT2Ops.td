@@ -95,7 +95,8 @@ def GPT2_EmbedOp : GPT2_ComputeOp<"embed",
 }
 
 def GPT2_LayerNormOp : GPT2_ComputeOp<"layer_norm",
-    [GPT2_Decomposes, GPT2_Differentiates],
+    [GPT2_Decomposes, GPT2_Differentiates,
+     DeclareOpInterfaceMethods<RecomputeOpInterface, ["recompute"]>],
     ["isStorageOperand", "isF32Result"]> {
   let summary = "layer normalization, with its row statistics";
   let description = [{
@@ -228,7 +229,8 @@ def GPT2_CacheAppendOp : GPT2_ComputeOp<"cache_append",
 }
 
 def GPT2_AttentionOp : GPT2_ComputeOp<"attention",
-    [AttrSizedOperandSegments, GPT2_Differentiates],
+    [AttrSizedOperandSegments, GPT2_Differentiates,
+     DeclareOpInterfaceMethods<RecomputeOpInterface>],
     ["isStorageOperand", "isF32Result"]> {
   let summary = "causal multi-head attention";
   let description = [{

@@ -1,4 +1,4 @@
-// Precision classes and costs of the training ops.
+// Precision classes, costs and recomputation of the training ops.
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/GPT2/GPT2Ops.h"
 
@@ -14,6 +14,7 @@ static int64_t elements(Value value) {
 //===----------------------------------------------------------------------===//
 
 PrecisionClass DropoutOp::getPrecisionClass() { return PrecisionClass::Infer; }
+PrecisionClass NormalizeOp::getPrecisionClass() { return PrecisionClass::Deny; }
 PrecisionClass ActivationGradOp::getPrecisionClass() {
   return PrecisionClass::Infer;
 }
@@ -41,6 +42,7 @@ PrecisionClass SquareSumOp::getPrecisionClass() { return PrecisionClass::Deny; }
 PrecisionClass StepStateOp::getPrecisionClass() { return PrecisionClass::Deny; }
 PrecisionClass AdamWOp::getPrecisionClass() { return PrecisionClass::Deny; }
 
+bool NormalizeOp::isStorageOperand(unsigned operand) { return operand != 0; }
 // The log-sum-exp.
 bool AttentionGradOp::isStorageOperand(unsigned operand) {
   return operand == 2;
@@ -69,6 +71,7 @@ std::optional<unsigned> EmbedGradOp::getTypeSource(unsigned result) {
 
 // Transcendental functions count as ten operations, and so does a hash.
 int64_t DropoutOp::getFlops() { return 11 * elements(getX()); }
+int64_t NormalizeOp::getFlops() { return 4 * elements(getX()); }
 int64_t ActivationGradOp::getFlops() { return 20 * elements(getX()); }
 
 // Five products of every query with the keys up to itself, where the forward op
@@ -108,3 +111,17 @@ int64_t EmbedGradOp::getBytesWritten() {
 int64_t SquareSumOp::getFlops() { return 3 * elements(getGradient()); }
 int64_t StepStateOp::getFlops() { return 0; }
 int64_t AdamWOp::getFlops() { return 20 * elements(getP()); }
+
+//===----------------------------------------------------------------------===//
+// Recomputation
+//===----------------------------------------------------------------------===//
+
+bool LayerNormOp::isRowStatistic(unsigned result) { return result != 0; }
+
+Value LayerNormOp::recompute(OpBuilder &builder, unsigned, ValueRange operands,
+                             ValueRange results) {
+  return NormalizeOp::create(builder, getLoc(), getY().getType(), operands[0],
+                             results[1], results[2], operands[1], operands[2]);
+}
+
+bool AttentionOp::isRowStatistic(unsigned result) { return result == 1; }

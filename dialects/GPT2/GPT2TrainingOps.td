@@ -42,6 +42,23 @@ def GPT2_DropoutOp : GPT2_ComputeOp<"dropout",
   let hasFolder = 1;
 }
 
+def GPT2_NormalizeOp : GPT2_ComputeOp<"normalize", [GPT2_Decomposes],
+    ["isStorageOperand"]> {
+  let summary = "gpt2.layer_norm with row statistics that are known already";
+  let description = [{
+    y = (x - mean) * rstd * gamma + beta in the arithmetic of gpt2.layer_norm:
+    what `rematerialize` computes a norm's result with.
+  }];
+  let arguments = (ins
+    GPT2_Matrix:$x, GPT2_F32Matrix:$mean, GPT2_F32Matrix:$rstd,
+    GPT2_Vector:$gamma, GPT2_Vector:$beta
+  );
+  let results = (outs GPT2_Matrix:$y);
+  let assemblyFormat = [{
+    operands attr-dict `:` functional-type(operands, results)
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Gradients
 //===----------------------------------------------------------------------===//

@@ -90,6 +90,16 @@ LogicalResult DropoutOp::verify() {
   return verifyProbability(*this, getProbability());
 }
 
+LogicalResult NormalizeOp::verify() {
+  int64_t rows = rowsOf(getX()), width = columnsOf(getX());
+  if (failed(expectShape(*this, "gamma", getGamma(), {width})) ||
+      failed(expectShape(*this, "beta", getBeta(), {width})) ||
+      failed(expectShape(*this, "mean", getMean(), {rows, 1})) ||
+      failed(expectShape(*this, "rstd", getRstd(), {rows, 1})))
+    return failure();
+  return expectShape(*this, "y", getY(), {rows, width});
+}
+
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyHeads(*this, getQkv(), getOut(), getBatch(), getHeads())) ||
       failed(verifyAttentionDropout(*this, getRng(), getDropout(),

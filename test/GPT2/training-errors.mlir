@@ -83,6 +83,21 @@ func.func @attention_grad(%qkv: tensor<6x24xf32>, %out: tensor<6x8xf32>, %lse: t
 
 // -----
 
+func.func @normalize(%x: tensor<6x8xf32>, %g: tensor<8xf32>, %m: tensor<6x1xf32>) {
+  // expected-error @+1 {{'gpt2.normalize' op rstd must be 6x1, not 6x8}}
+  %0 = gpt2.normalize %x, %m, %x, %g, %g : (tensor<6x8xf32>, tensor<6x1xf32>, tensor<6x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<6x8xf32>
+  return
+}
+
+// -----
+
+func.func @layer() {
+  // expected-error @+1 {{'gpt2.layer' must be an i64 of at least 0}}
+  return {gpt2.layer = -1 : i64}
+}
+
+// -----
+
 func.func @layer_norm_grad(%x: tensor<6x8xf32>, %g: tensor<8xf32>, %m: tensor<6x1xf32>) {
   // expected-error @+1 {{'gpt2.layer_norm_grad' op dgamma has 7 row blocks, more than the 6 rows}}
   %0:3 = gpt2.layer_norm_grad %x, %x, %g, %m, %m : (tensor<6x8xf32>, tensor<6x8xf32>, tensor<8xf32>, tensor<6x1xf32>, tensor<6x1xf32>) -> (tensor<6x8xf32>, tensor<8x7xf32>, tensor<8x7xf32>)

@@ -48,6 +48,10 @@ func.func @gradients(%x: tensor<6x8xbf16>, %qkv: tensor<6x24xbf16>,
   %dx, %dgamma, %dbeta = gpt2.layer_norm_grad %x, %r, %gamma, %mean, %mean
       : (tensor<6x8xbf16>, tensor<6x8xf32>, tensor<8xf32>, tensor<6x1xf32>, tensor<6x1xf32>)
       -> (tensor<6x8xf32>, tensor<8x2xf32>, tensor<8x2xf32>)
+  // CHECK: gpt2.normalize %arg4, %arg6, %arg6, %arg5, %arg5 : (tensor<6x8xf32>, tensor<6x1xf32>, tensor<6x1xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<6x8xbf16>
+  %n = gpt2.normalize %r, %mean, %mean, %gamma, %gamma
+      : (tensor<6x8xf32>, tensor<6x1xf32>, tensor<6x1xf32>, tensor<8xf32>, tensor<8xf32>)
+      -> tensor<6x8xbf16>
   // CHECK: gpt2.input_grad %arg1, %arg7 : (tensor<6x24xbf16>, tensor<24x8xbf16>) -> tensor<6x8xbf16>
   %i = gpt2.input_grad %qkv, %w
       : (tensor<6x24xbf16>, tensor<24x8xbf16>) -> tensor<6x8xbf16>
