@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <utility>
 #include <vector>
 
 using namespace gpt2rt;
@@ -69,8 +70,13 @@ uint32_t alignmentOf(CUdeviceptr address) {
 } // namespace
 
 std::string MatmulShape::text() const {
-  return strCat("matmul [", m, ", ", k, "] x [", n, ", ", k, "] ", name(input),
-                " -> ", name(output));
+  auto size = [](uint64_t rows, uint64_t columns, bool isTransposed) {
+    return isTransposed ? strCat("[", columns, ", ", rows, "]^T")
+                        : strCat("[", rows, ", ", columns, "]");
+  };
+  return strCat("matmul ", size(m, k, transposeA), " x ", size(k, n, weightNk),
+                " ", name(input), accumulate ? " added to " : " -> ",
+                name(output));
 }
 
 std::string cuda::missingCublasLt() {
@@ -102,7 +108,8 @@ BlasLt::~BlasLt() {
 
 Result<std::unique_ptr<MatmulCall>>
 BlasLt::plan(const MatmulShape &shape, const MatmulBuffers &buffers) const {
-  std::unique_ptr<MatmulCall> call(new MatmulCall(*this, buffers));
+  std::unique_ptr<MatmulCall> call(
+      new MatmulCall(*this, buffers, shape.accumulate));
   MatmulBuffers &own = call->buffers;
   uint64_t skipped = (~own.workspace + 1) % workspaceAlignment;
   if (own.workspaceBytes > skipped) {
@@ -127,7 +134,8 @@ MatmulCall::~MatmulCall() {
 }
 
 // The library thinks in columns: a row-major matrix is its transpose, so it
-// computes D^T[N,M] = op(W)[N,K] * A^T[K,M], and the bias runs along its rows.
+// computes D^T[N,M] = op(W)[N,K] * op(A)[K,M], and the bias runs along its
+// rows.
 Status MatmulCall::describe(const MatmulShape &shape) {
   std::string what = shape.text();
   GPT2_CUBLAS(cublasLtMatmulDescCreate, what, &operation,
@@ -138,8 +146,13 @@ Status MatmulCall::describe(const MatmulShape &shape) {
                           operation, attribute, &value, sizeof(value)),
                       "cublasLtMatmulDescSetAttribute", what);
   };
-  int32_t transposed = shape.weightNk ? CUBLAS_OP_T : CUBLAS_OP_N;
-  GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSA, transposed));
+  auto operationOf = [](bool isTransposed) -> int32_t {
+    return isTransposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  };
+  GPT2_RETURN_IF_ERROR(
+      set(CUBLASLT_MATMUL_DESC_TRANSA, operationOf(shape.weightNk)));
+  GPT2_RETURN_IF_ERROR(
+      set(CUBLASLT_MATMUL_DESC_TRANSB, operationOf(shape.transposeA)));
   if (buffers.bias) {
     uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
     GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
@@ -147,17 +160,20 @@ Status MatmulCall::describe(const MatmulShape &shape) {
     int32_t type = dataType(shape.bias);
     GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type));
   }
-  uint64_t rowsA = shape.weightNk ? shape.k : shape.n;
-  uint64_t columnsA = shape.weightNk ? shape.n : shape.k;
-  cudaDataType_t input = dataType(shape.input);
-  GPT2_CUBLAS(cublasLtMatrixLayoutCreate, what, &layoutA, input, rowsA,
-              columnsA, static_cast<int64_t>(rowsA));
-  GPT2_CUBLAS(cublasLtMatrixLayoutCreate, what, &layoutB, input, shape.k,
-              shape.m, static_cast<int64_t>(shape.k));
-  GPT2_CUBLAS(cublasLtMatrixLayoutCreate, what, &layoutD,
-              dataType(shape.output), shape.n, shape.m,
-              static_cast<int64_t>(shape.n));
-  return Status();
+  auto create = [&](cublasLtMatrixLayout_t &layout, DType type, uint64_t rows,
+                    uint64_t columns, bool isTransposed) {
+    if (isTransposed)
+      std::swap(rows, columns);
+    return blasStatus(
+        library.table.cublasLtMatrixLayoutCreate(
+            &layout, dataType(type), rows, columns, static_cast<int64_t>(rows)),
+        "cublasLtMatrixLayoutCreate", what);
+  };
+  GPT2_RETURN_IF_ERROR(
+      create(layoutA, shape.input, shape.n, shape.k, shape.weightNk));
+  GPT2_RETURN_IF_ERROR(
+      create(layoutB, shape.input, shape.k, shape.m, shape.transposeA));
+  return create(layoutD, shape.output, shape.n, shape.m, false);
 }
 
 Result<bool> MatmulCall::choose(const MatmulShape &shape) {
@@ -203,14 +219,14 @@ Result<bool> MatmulCall::choose(const MatmulShape &shape) {
 }
 
 Status MatmulCall::run(CUstream stream) const {
-  float one = 1.0f, zero = 0.0f;
+  float one = 1.0f;
   auto pointer = [](CUdeviceptr address) {
     return reinterpret_cast<void *>(address);
   };
   return blasStatus(
       library.table.cublasLtMatmul(
           library.handle, operation, &one, pointer(buffers.weight), layoutA,
-          pointer(buffers.a), layoutB, &zero, pointer(buffers.d), layoutD,
+          pointer(buffers.a), layoutB, &beta, pointer(buffers.d), layoutD,
           pointer(buffers.d), layoutD, &algorithm, pointer(buffers.workspace),
           buffers.workspaceBytes, stream),
       "cublasLtMatmul", "a planned matmul");

@@ -16,11 +16,13 @@
 
 namespace gpt2rt::cuda {
 
-/// D[M,N] = A[M,K] * W^T (+ bias), row-major, accumulated in fp32.
+/// D[M,N] = A[M,K] * W^T (+ bias, or + D), row-major, accumulated in fp32.
 struct MatmulShape {
   uint64_t m = 0, n = 0, k = 0;
-  bool weightNk = true; ///< W is [N,K], else [K,N].
-  bool tf32 = false;    ///< fp32 operands may be rounded to tf32.
+  bool weightNk = true;    ///< W is [N,K], else [K,N].
+  bool transposeA = false; ///< A lies as [K,M].
+  bool accumulate = false; ///< Adds to D, which is fp32.
+  bool tf32 = false;       ///< fp32 operands may be rounded to tf32.
   DType input = DType::F32;
   DType output = DType::F32;
   DType bias = DType::F32;
@@ -73,13 +75,15 @@ public:
 
 private:
   friend class BlasLt;
-  MatmulCall(const BlasLt &library, const MatmulBuffers &buffers)
-      : library(library), buffers(buffers) {}
+  MatmulCall(const BlasLt &library, const MatmulBuffers &buffers,
+             bool accumulate)
+      : library(library), buffers(buffers), beta(accumulate ? 1.0f : 0.0f) {}
   Status describe(const MatmulShape &shape);
   Result<bool> choose(const MatmulShape &shape);
 
   const BlasLt &library;
   MatmulBuffers buffers;
+  float beta; // of what D holds
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr,
                          layoutD = nullptr;

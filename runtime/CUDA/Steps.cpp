@@ -163,6 +163,8 @@ Result<std::unique_ptr<Step>> makeMatmul(const StepContext &context,
   shape.n = matmul.n();
   shape.k = matmul.k();
   shape.weightNk = matmul.weight_nk();
+  shape.transposeA = matmul.transpose_a();
+  shape.accumulate = matmul.accumulate();
   shape.tf32 = plan.root().precision() == fb::Precision::TF32;
   shape.input = typeOf(plan.buffer(matmul.a()));
   shape.output = typeOf(plan.buffer(matmul.d()));

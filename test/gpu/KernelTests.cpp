@@ -3,10 +3,12 @@
 //
 // kernel_tests FOLDER [FILTER]: checks every case of KernelCases.h whose name
 // holds FILTER against fp64 or the host's sampling, and times those of GPT-2's
-// sizes. FOLDER is what kernel_cubins wrote. Needs a driver and nothing else.
+// sizes; "matmul" are the products of cuBLASLt. FOLDER is what kernel_cubins
+// wrote. Needs a driver and nothing else.
 //
 //===----------------------------------------------------------------------===//
 #include "test/gpu/GpuKernel.h"
+#include "test/gpu/MatmulChecks.h"
 
 #include <cstdio>
 
@@ -36,6 +38,10 @@ int main(int argc, char **argv) {
       checkCacheAppend(bench, c);
     else
       checkSample(bench, c);
+  }
+  if (std::string("matmul").find(filter) != std::string::npos) {
+    ++cases;
+    checkMatmuls(bench);
   }
   std::printf("%s: %d cases, %d failures\n", context->name().c_str(), cases,
               bench.failures);

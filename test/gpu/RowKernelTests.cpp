@@ -8,12 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "test/gpu/GpuKernel.h"
+#include "test/gpu/KernelShapes.h"
 #include "test/unit/CodegenCUDA/RowKernelChecks.h"
 
 #include <cstdio>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 using namespace gpt2rt;
 using namespace gpt2rt::gputest;
@@ -24,22 +23,12 @@ namespace {
 class GpuRunner : public gpt2test::KernelRunner {
 public:
   GpuRunner(Bench &bench, std::string folder, std::string arch)
-      : bench(bench), folder(std::move(folder)), arch(std::move(arch)) {
-    std::ifstream file(this->folder + "/geometry.txt");
-    for (std::string line; std::getline(file, line);) {
-      std::istringstream words(line);
-      std::string name;
-      int rows = 0;
-      LaunchShape shape;
-      words >> name >> rows >> shape.blockThreads >> shape.dynamicSharedBytes >>
-          shape.grid[0] >> shape.grid[1] >> shape.grid[2];
-      shapes[{name, rows}] = shape;
-    }
-  }
+      : bench(bench), folder(std::move(folder)), arch(std::move(arch)),
+        shapes(this->folder) {}
 
   void run(const std::string &kernel, std::vector<Buffer *> buffers,
            int rows) override {
-    const LaunchShape &shape = shapes.at({kernel, rows});
+    const LaunchShape &shape = shapes.at(kernel, rows);
     std::map<Buffer *, DeviceArray> arrays;
     GpuKernel::Arguments arguments;
     for (Buffer *buffer : buffers)
@@ -57,7 +46,7 @@ public:
 private:
   Bench &bench;
   std::string folder, arch;
-  std::map<std::pair<std::string, int>, LaunchShape> shapes;
+  KernelShapes shapes;
 };
 
 } // namespace

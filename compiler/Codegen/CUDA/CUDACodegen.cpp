@@ -37,16 +37,28 @@ static std::string indent(StringRef text) {
 }
 
 /// exp, tanh, erf and log become the operations that the CPU target runs too,
-/// so that both agree bit for bit; everything else has an exact form.
+/// so that both agree bit for bit; everything else has an exact form. Only the
+/// exponentials of rows too wide for registers, softmax over a vocabulary,
+/// stay: expanded they would take longer than the memory.
 static LogicalResult expandMath(plan::KernelOp kernel) {
+  bool isWide = false;
+  if (kernel.isRow()) {
+    FailureOr<RowProgram> program =
+        RowProgram::analyze(kernel.getBody().front());
+    if (failed(program))
+      return failure();
+    isWide = chooseRowLayout(*program).isWide();
+  }
   RewritePatternSet patterns(kernel.getContext());
-  populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-    return name == math::ExpOp::getOperationName() ||
+  populateMathPolynomialApproximationPatterns(patterns, [=](StringRef name) {
+    return (name == math::ExpOp::getOperationName() && !isWide) ||
            name == math::TanhOp::getOperationName() ||
            name == math::ErfOp::getOperationName() ||
            name == math::LogOp::getOperationName();
   });
-  return applyPatternsGreedily(kernel, std::move(patterns));
+  if (failed(applyPatternsGreedily(kernel, std::move(patterns))))
+    return kernel.emitOpError("its math operations cannot be expanded");
+  return success();
 }
 
 namespace {
@@ -87,13 +99,11 @@ static FailureOr<KernelText> printKernel(plan::KernelOp kernel) {
     return printTemplate(kernel);
   OwningOpRef<plan::KernelOp> expanded = kernel.clone();
   if (failed(expandMath(*expanded)))
-    return kernel.emitOpError("its math operations cannot be expanded");
+    return failure();
   std::string code;
   llvm::raw_string_ostream os(code);
-  LogicalResult printed =
-      kernel.isMatvec()
-          ? emitMatvecKernel(*expanded, os)
-          : emitRowKernel(kernel.getSymName(), expanded->getBody().front(), os);
+  LogicalResult printed = kernel.isMatvec() ? emitMatvecKernel(*expanded, os)
+                                            : emitRowKernel(*expanded, os);
   if (failed(printed))
     return failure();
   return KernelText{indent(code), kernel.isMatvec(), false, false};

@@ -25,8 +25,13 @@ static FailureOr<KernelGeometry> rowGeometry(plan::KernelOp kernel,
            << rows << " rows of " << program->getColumns() << " columns";
   KernelGeometry geometry;
   geometry.blockThreads = layout.blockThreads;
+  geometry.dynamicSharedBytes = layout.sharedBytes;
+  if (program->hasColumnSums() != kernel.hasRowBlocks())
+    return kernel.emitOpError("needs rows and row_blocks in its config where, "
+                              "and only where, it adds up rows");
   geometry.gridX =
-      layout.kind == RowLayout::Flat
+      kernel.hasRowBlocks() ? rows
+      : layout.kind == RowLayout::Flat
           ? llvm::divideCeil(rows * layout.vectors, layout.blockThreads)
           : llvm::divideCeil(rows, layout.rowsPerBlock());
   return geometry;

@@ -44,53 +44,77 @@ std::string RowEmitter::reference(Value tensor) const {
 // Loads
 //===----------------------------------------------------------------------===//
 
+unsigned RowEmitter::numberOf(Value input) const {
+  return llvm::find(program.getInputs(), input) - program.getInputs().begin();
+}
+
+bool RowEmitter::isRowScalar(Value input) const {
+  return program.getForm(input) == Form::Row;
+}
+
+/// A Row or Single input as a scalar.
+std::string RowEmitter::scalarLoad(Value input, StringRef row) const {
+  bool isFloat = isa<FloatType>(elementTypeOf(input));
+  return formatv(isFloat ? "toFloat({0}[{1}])" : "{0}[{1}]",
+                 inputNames[numberOf(input)], isRowScalar(input) ? row : "0");
+}
+
 void RowEmitter::emitScalarLoads() {
-  for (auto [i, input] : llvm::enumerate(program.getInputs())) {
+  for (BlockArgument input : program.getInputs()) {
     Form form = program.getForm(input);
     if (form != Form::Row && form != Form::Single)
       continue;
     std::string name = scalars.freshName("s");
-    StringRef index = form == Form::Row ? "row" : "0";
-    bool isFloat = isa<FloatType>(elementTypeOf(input));
-    os << formatv(isFloat ? "const {0} {1} = toFloat({2}[{3}]);\n"
-                          : "const {0} {1} = {2}[{3}];\n",
-                  cudaScalarType(elementTypeOf(input)), name, inputNames[i],
-                  index);
+    std::string next = nextInputs.lookup(input);
+    os << formatv("const {0} {1} = {2};\n",
+                  cudaScalarType(elementTypeOf(input)), name,
+                  next.empty() ? scalarLoad(input, "row") : next);
     variables[input] = name;
   }
 }
 
 /// One vector of an Element or Column input, at the current `c`.
 void RowEmitter::emitVectorLoad(Value input) {
-  unsigned number =
-      llvm::find(program.getInputs(), input) - program.getInputs().begin();
   std::string name = scalars.freshName("v");
+  std::string pack = packType(input), pointer = inputNames[numberOf(input)];
   bool perRow = program.getForm(input) == Form::Element;
-  os << formatv(
-      "const {0} {1} = ((const {0} *){2})[{3}];\n", packType(input), name,
-      inputNames[number],
+  std::string element = formatv(
+      "((const {0} *){1})[{2}]", pack, pointer,
       perRow ? formatv("(long long)row * {0} + c", layout.vectors).str() : "c");
+  if (isShared() && perRow) {
+    // A lane reads again only what it has put there itself.
+    std::string place = formatv("(({0} *)held{1})[c]", pack, numberOf(input));
+    element = held.contains(input) ? place : place + " = " + element;
+  }
+  os << formatv("const {0} {1} = {2};\n", pack, name, element);
   variables[input] = name;
 }
 
-void RowEmitter::emitRegisterLoads() {
-  SmallVector<std::pair<std::string, Value>> loads;
+/// Declares registers for a row of each Element input that is used.
+void RowEmitter::declareInputs(StringRef prefix,
+                               llvm::DenseMap<Value, std::string> &to) {
   for (BlockArgument input : program.getInputs())
     if (program.getForm(input) == Form::Element && !input.use_empty()) {
-      std::string name = scalars.freshName("v");
-      variables[input] = name;
-      os << formatv("{0} {1}[{2}];\n", packType(input), name, layout.perLane);
-      loads.push_back({inputNames[llvm::find(program.getInputs(), input) -
-                                  program.getInputs().begin()],
-                       input});
+      to[input] = scalars.freshName(prefix);
+      os << formatv("{0} {1}[{2}];\n", packType(input), to[input],
+                    layout.perLane);
     }
-  if (loads.empty())
-    return;
+}
+
+void RowEmitter::loadInputs(const llvm::DenseMap<Value, std::string> &to,
+                            StringRef row) {
   beginLoop();
-  for (auto &[pointer, input] : loads)
-    os << formatv("{0} = ((const {1} *){2})[(long long)row * {3} + c];\n",
-                  reference(input), packType(input), pointer, layout.vectors);
+  for (BlockArgument input : program.getInputs())
+    if (program.getForm(input) == Form::Element && to.contains(input))
+      os << formatv("{0}[i] = ((const {1} *){2})[(long long){3} * {4} + c];\n",
+                    to.lookup(input), packType(input),
+                    inputNames[numberOf(input)], row, layout.vectors);
   endLoop();
+}
+
+void RowEmitter::emitRegisterLoads() {
+  declareInputs("v", variables);
+  loadInputs(variables, "row");
 }
 
 void RowEmitter::emitColumnLoads() {
@@ -126,6 +150,11 @@ LogicalResult RowEmitter::emit() {
   emitScalarLoads();
   if (keepsValues())
     emitRegisterLoads();
+  return emitRow();
+}
+
+/// Everything after the loads of a row.
+LogicalResult RowEmitter::emitRow() {
   for (unsigned pass = 0; pass < program.getNumPasses(); ++pass)
     if (failed(emitRowOps(pass)) || failed(emitPass(pass)))
       return failure();
@@ -265,6 +294,9 @@ LogicalResult RowEmitter::emitPass(unsigned pass) {
   beginLoop();
   for (Value input : loads)
     emitVectorLoad(input);
+  for (Value input : loads)
+    if (isShared() && program.getForm(input) == Form::Element)
+      held.insert(input);
   for (linalg::GenericOp op : operations) {
     if (failed(emitOverColumns(op)))
       return failure();
@@ -290,7 +322,10 @@ void RowEmitter::beginLoop() {
                  : formatv("if (c < {0}) {{\n", layout.vectors).str());
     return;
   }
-  os << formatv(isBlock() ? "#pragma unroll 1\n" : "#pragma unroll 4\n")
+  // A step over a row in shared memory must leave registers for two blocks.
+  os << formatv("#pragma unroll {0}\n", isBlock()    ? 1
+                                        : isShared() ? 2
+                                                     : 4)
      << formatv("for (int c = lane; c < {0}; c += {1}) {{\n{{\n",
                 layout.vectors, layout.lanes);
 }
@@ -319,8 +354,9 @@ void RowEmitter::emitRowStores() {
   for (auto [i, output] : llvm::enumerate(program.getOutputs())) {
     if (program.getForm(output) != Form::Row)
       continue;
+    bool inWarp = layout.lanes <= 32 && 32 % layout.lanes == 0;
     if (first && readsRows && layout.lanes > 1)
-      os << (layout.lanes > 32 ? "__syncthreads();\n" : "__syncwarp();\n");
+      os << (inWarp ? "__syncwarp();\n" : "__syncthreads();\n");
     first = false;
     Type type = elementTypeOf(output);
     os << (layout.lanes > 1 ? "if (active && lane == 0) " : "if (active) ")

@@ -20,6 +20,10 @@
 #include "compiler/Codegen/CUDA/ScalarPrinter.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+namespace mlir::plan {
+class KernelOp;
+}
+
 namespace mlir::gpt2c {
 
 class RowEmitter {
@@ -37,6 +41,10 @@ public:
   /// Loads and computes everything and stores the outputs.
   LogicalResult emit();
 
+  /// The same for a program with column sums: walks over the rows of a block,
+  /// [first, end), `group` of `groups` taking each groups-th.
+  LogicalResult emitRowBlock();
+
   /// The flat layout's parts, for code that loads ahead: one vector of each
   /// one-a-column input; the other inputs; the rest.
   void emitColumnLoads();
@@ -46,14 +54,27 @@ public:
 private:
   bool isFlat() const { return layout.kind == RowLayout::Flat; }
   bool keepsValues() const { return layout.kind == RowLayout::Registers; }
+  bool isShared() const { return layout.kind == RowLayout::Shared; }
   std::string packType(Value tensor) const;
   std::string reference(Value tensor) const;
 
   bool isBlock() const { return layout.kind == RowLayout::Block; }
+  bool isRowScalar(Value input) const;
+  std::string scalarLoad(Value input, StringRef row) const;
+  unsigned numberOf(Value input) const;
   void emitScalarLoads();
+  LogicalResult emitRow();
   LogicalResult emitBlock();
   void emitEarlierReductions(unsigned pass);
   void emitRegisterLoads();
+  void declareInputs(StringRef prefix, llvm::DenseMap<Value, std::string> &to);
+  void loadInputs(const llvm::DenseMap<Value, std::string> &to, StringRef row);
+  void takeLoaded();
+  void prefetchNextRow();
+  void declareColumnSums();
+  void finishColumnSums();
+  void finishSingle(Value sum, StringRef output);
+  void finishColumns(Value sum, StringRef output);
   LogicalResult emitRowOps(unsigned pass);
   LogicalResult emitPass(unsigned pass);
   void beginLoop();
@@ -81,12 +102,15 @@ private:
   ScalarPrinter scalars;
   /// Variables of tensors: a row's scalar or a vector of elements.
   llvm::DenseMap<Value, std::string> variables;
+  /// Inputs of the next row, and inputs that lie in shared memory by now.
+  llvm::DenseMap<Value, std::string> nextInputs;
+  llvm::SetVector<Value> held;
   /// Block layout: shared memory that holds a reduction's value of each warp.
   llvm::DenseMap<Value, std::string> partials;
 };
 
 /// A whole `row` kernel after the preamble.
-LogicalResult emitRowKernel(StringRef name, Block &body, llvm::raw_ostream &os);
+LogicalResult emitRowKernel(plan::KernelOp kernel, llvm::raw_ostream &os);
 
 /// "const half *p0" and "float *q0" for a kernel's parameter list.
 std::string parameter(Value tensor, llvm::StringRef name, bool isOutput);

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "compiler/Codegen/CUDA/CudaText.h"
+#include "compiler/Codegen/CUDA/KernelTemplate.h"
 #include "compiler/Codegen/CUDA/RowEmitter.h"
+#include "dialects/Plan/PlanOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -34,15 +36,43 @@ static void emitPlace(const RowLayout &layout, llvm::raw_ostream &os) {
      << "const int row = active ? slot : rows - 1;\n";
 }
 
-LogicalResult gpt2c::emitRowKernel(StringRef name, Block &body,
+/// The rows of this block and the threads that share one.
+static void emitRowBlockPlace(const RowLayout &layout, int64_t rows,
+                              llvm::raw_ostream &os) {
+  os << formatv("constexpr int rows = {0}, groups = {1};\n", rows,
+                layout.rowsPerBlock())
+     << "const int first = (long long)rows * blockIdx.x / blocks;\n"
+     << "const int end = (long long)rows * (blockIdx.x + 1) / blocks;\n"
+     << formatv("const int lane = threadIdx.x % {0};\n", layout.lanes)
+     << formatv("const int group = threadIdx.x / {0};\n", layout.lanes);
+}
+
+/// Where the inputs that the shared layout keeps lie.
+static void emitHeld(const RowProgram &program, const RowLayout &layout,
+                     llvm::raw_ostream &os) {
+  int64_t offset = 0;
+  for (auto [i, input] : llvm::enumerate(program.getInputs())) {
+    if (program.getForm(input) != Form::Element || input.use_empty())
+      continue;
+    os << formatv("char *held{0} = (char *)dynamicShared() + {1};\n", i,
+                  offset);
+    offset += elementTypeOf(input).getIntOrFloatBitWidth() / 8 *
+              layout.vectors * layout.vector;
+  }
+}
+
+LogicalResult gpt2c::emitRowKernel(plan::KernelOp kernel,
                                    llvm::raw_ostream &os) {
-  FailureOr<RowProgram> program = RowProgram::analyze(body);
+  FailureOr<RowProgram> program = RowProgram::analyze(kernel.getBody().front());
   if (failed(program))
     return failure();
   RowLayout layout = chooseRowLayout(*program);
   SmallVector<std::string> inputs, outputs;
+  std::string bounds = std::to_string(layout.blockThreads);
+  if (layout.blocksPerSM > 1)
+    bounds += ", " + std::to_string(layout.blocksPerSM);
   os << formatv("extern \"C\" __global__ void __launch_bounds__({0})\n{1}(",
-                layout.blockThreads, name);
+                bounds, kernel.getSymName());
   for (auto [i, input] : llvm::enumerate(program->getInputs())) {
     inputs.push_back(formatv("p{0}", i));
     os << parameter(input, inputs.back(), /*isOutput=*/false) << ", ";
@@ -51,11 +81,17 @@ LogicalResult gpt2c::emitRowKernel(StringRef name, Block &body,
     outputs.push_back(formatv("q{0}", i));
     os << parameter(output, outputs.back(), /*isOutput=*/true) << ", ";
   }
-  os << "int rows) {\nlaunchDependents();\n";
-  emitPlace(layout, os);
+  bool hasBlocks = program->hasColumnSums();
+  os << (hasBlocks ? "int blocks" : "int rows") << ") {\nlaunchDependents();\n";
+  if (hasBlocks)
+    emitRowBlockPlace(layout, configInt(kernel.getConfigAttr(), "rows"), os);
+  else
+    emitPlace(layout, os);
+  if (layout.kind == RowLayout::Shared)
+    emitHeld(*program, layout, os);
   os << "waitForPrevious();\n";
   RowEmitter emitter(*program, layout, inputs, outputs, os);
-  if (failed(emitter.emit()))
+  if (failed(hasBlocks ? emitter.emitRowBlock() : emitter.emit()))
     return failure();
   os << "}\n";
   return success();

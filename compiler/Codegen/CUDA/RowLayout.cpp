@@ -43,7 +43,76 @@ static bool fits(const RowProgram &program, const RowLayout &layout) {
   return perLane * program.getWordsPerColumn() <= wordBudget(layout.lanes);
 }
 
+/// Rows too wide for registers. Every supported GPU gives a block 99 KiB, of
+/// which reductions take a little: a 16-bit row of GPT-2's vocabulary fits.
+static RowLayout wide(const RowProgram &program, unsigned vector) {
+  constexpr int64_t sharedLimit = 99 * 1024 - 512;
+  RowLayout layout = registers(program, vector, 512);
+  layout.blocksPerSM = 2; // one loads while another computes
+  double words = program.getInputWordsPerColumn();
+  auto bytes = static_cast<int64_t>(words * 4 * program.getColumns());
+  layout.kind = bytes <= sharedLimit ? RowLayout::Shared : RowLayout::Streamed;
+  layout.sharedBytes = layout.kind == RowLayout::Shared ? bytes : 0;
+  return layout;
+}
+
+/// Columns that move as one access so that lanes have the fewest idle columns.
+static unsigned evenVector(int64_t columns, unsigned lanes) {
+  unsigned best = vectorWidth(columns, 8);
+  auto held = [&](unsigned vector) {
+    return llvm::divideCeil(columns / vector, lanes) * vector;
+  };
+  if (columns % 4 == 0 && held(4) < held(best))
+    best = 4;
+  return best;
+}
+
+/// No reduction over columns: a thread owns a vector or a few of them.
+static RowLayout independentColumns(const RowProgram &program) {
+  RowLayout layout =
+      registers(program, vectorWidth(program.getColumns(), 8), 1);
+  constexpr int64_t mostLanes = 512;
+  layout.perLane = llvm::divideCeil(layout.vectors, mostLanes);
+  layout.lanes = llvm::divideCeil(layout.vectors, layout.perLane);
+  layout.blockThreads = std::max(256 / layout.lanes, 1u) * layout.lanes;
+  layout.blocksPerSM = 2;
+  layout.prefetches = true;
+  return layout;
+}
+
+/// Programs that run over blocks of rows. 512 threads an SM with 128 registers
+/// each: the 512 row blocks of a plan then run at once on 132 SMs.
+static RowLayout columnSumLayout(const RowProgram &program) {
+  constexpr double budget = 84;
+  constexpr int64_t mostColumns = 64; // a lane; more unrolls into too much code
+  int64_t columns = program.getColumns();
+  bool hasSingle = llvm::any_of(program.getOutputs(), [&](Value output) {
+    return program.getForm(output) == Form::Single;
+  });
+  if (!program.hasReductions() && !hasSingle)
+    if (RowLayout layout = independentColumns(program);
+        layout.perLane * layout.vector <= mostColumns)
+      return layout;
+  double sums = program.getColumnResults();
+  for (bool prefetches : {true, false})
+    for (unsigned lanes = 1; lanes <= 512; lanes *= 2) {
+      RowLayout layout = registers(program, evenVector(columns, lanes), lanes);
+      double words = program.getWordsPerColumn() + sums;
+      if (prefetches)
+        words += program.getInputWordsPerColumn();
+      bool isSpread = lanes >= 32 || lanes >= layout.vectors;
+      layout.prefetches = prefetches;
+      layout.blocksPerSM = 512 / layout.blockThreads;
+      int64_t held = layout.perLane * layout.vector;
+      if (isSpread && held <= mostColumns && held * words <= budget)
+        return layout;
+    }
+  return wide(program, vectorWidth(columns, 8));
+}
+
 RowLayout gpt2c::chooseRowLayout(const RowProgram &program) {
+  if (program.hasColumnSums())
+    return columnSumLayout(program);
   int64_t columns = program.getColumns();
   unsigned vector = vectorWidth(columns, 8);
   bool rowResults = llvm::any_of(program.getOutputs(), [&](Value output) {
@@ -65,9 +134,7 @@ RowLayout gpt2c::chooseRowLayout(const RowProgram &program) {
     if (fits(program, layout))
       return layout;
   }
-  RowLayout layout = registers(program, vector, 512);
-  layout.kind = RowLayout::Streamed;
-  return layout;
+  return wide(program, vector);
 }
 
 RowLayout gpt2c::blockLayout(const RowProgram &program, unsigned blockThreads) {

@@ -12,17 +12,27 @@ struct RowLayout {
   enum Kind {
     Flat,      // no reductions: a thread an aligned vector of columns
     Registers, // `lanes` threads a row, which holds its values in registers
-    Streamed,  // too wide for that: every pass reads its inputs again
+    Shared,    // too wide for that: kept in shared memory
+    Streamed,  // too wide for that, too: every pass reads its inputs again
     Block      // a block walks over all rows in every pass (matvec's x)
   };
   Kind kind = Flat;
   unsigned vector = 1; // columns that move as one access: 1, 2, 4 or 8
   unsigned lanes = 1;  // threads a row
   unsigned blockThreads = 256;
+  /// Column sums: blocks that an SM must have room for, so that all row blocks
+  /// run at once or in equal waves, and whether the next row is loaded before
+  /// the present one is worked on.
+  unsigned blocksPerSM = 1;
+  bool prefetches = false;
   /// Vectors a row, and vectors a lane.
   int64_t vectors = 1;
   int64_t perLane = 1;
+  /// A row does not fit the registers of a block.
+  bool isWide() const { return kind == Shared || kind == Streamed; }
   unsigned rowsPerBlock() const { return blockThreads / lanes; }
+  /// Shared memory that holds inputs of a row.
+  int64_t sharedBytes = 0;
 };
 
 /// The layout of a kernel of its own.

@@ -13,6 +13,8 @@ using llvm::formatv;
 using llvm::StringRef;
 
 void RowEmitter::declareAccumulators(linalg::GenericOp op) {
+  if (program.isColumnSum(op))
+    return; // kept from row to row
   if (!program.isReduction(op)) {
     for (Value result : op->getResults()) {
       if (program.getForm(result) != Form::Element || !keepsValues())
@@ -100,7 +102,7 @@ static llvm::SetVector<Operation *> findInvariant(linalg::GenericOp op,
 LogicalResult RowEmitter::emitOverColumns(linalg::GenericOp op) {
   Block *body = op.getBody();
   llvm::SmallPtrSet<Operation *, 4> combiners;
-  if (program.isReduction(op))
+  if (program.isReduction(op) || program.isColumnSum(op))
     for (unsigned i = 0; i < op->getNumResults(); ++i)
       combiners.insert(program.getReduction(op, i).combiner);
   for (auto [i, input] : llvm::enumerate(op.getDpsInputs())) {
@@ -128,7 +130,8 @@ LogicalResult RowEmitter::emitOverColumns(linalg::GenericOp op) {
 LogicalResult RowEmitter::emitElements(linalg::GenericOp op,
                                        ArrayRef<Operation *> perElement) {
   Block *body = op.getBody();
-  bool isReduction = program.isReduction(op);
+  bool isColumnSum = program.isColumnSum(op);
+  bool isReduction = program.isReduction(op) || isColumnSum;
   SmallVector<std::string> results;
   if (!isReduction)
     for (Value result : op->getResults()) {
@@ -161,7 +164,10 @@ LogicalResult RowEmitter::emitElements(linalg::GenericOp op,
     std::string value = scalars.text(yielded);
     if (value.empty())
       return op.emitOpError("yields a value that it does not compute");
-    if (isReduction)
+    if (isColumnSum)
+      os << formatv("{0}[i][k] += active ? {1} : 0.0f;\n",
+                    variables.lookup(result), value);
+    else if (isReduction)
       os << formatv("{0} = {1}::of({0}, {2});\n", variables.lookup(result),
                     program.getReduction(op, i).getCombinerName(), value);
     else
@@ -185,7 +191,8 @@ LogicalResult RowEmitter::emitOncePerRow(linalg::GenericOp op) {
   for (auto [i, input] : llvm::enumerate(op.getDpsInputs()))
     scalars.bind(body->getArgument(i),
                  variables.lookup(RowProgram::strip(input)));
-  bool isReduction = program.isReduction(op);
+  bool isColumnSum = program.isColumnSum(op);
+  bool isReduction = program.isReduction(op) || isColumnSum;
   llvm::SmallPtrSet<Operation *, 4> combiners;
   if (isReduction)
     for (unsigned i = 0; i < op->getNumResults(); ++i)
@@ -200,6 +207,11 @@ LogicalResult RowEmitter::emitOncePerRow(linalg::GenericOp op) {
     std::string value = scalars.text(yielded);
     if (value.empty())
       return op.emitOpError("yields a value that it does not compute");
+    if (isColumnSum) {
+      os << formatv("{0} += active ? {1} : 0.0f;\n", variables.lookup(result),
+                    value);
+      continue;
+    }
     // A reduction over the one column there is.
     if (isReduction)
       value = formatv("{0}::of({1}, {2})",

@@ -56,11 +56,21 @@ bool RowProgram::isReduction(linalg::GenericOp op) const {
   return op.getIteratorTypesArray()[1] == utils::IteratorType::reduction;
 }
 
+bool RowProgram::isColumnSum(linalg::GenericOp op) const {
+  return op.getIteratorTypesArray()[0] == utils::IteratorType::reduction;
+}
+
+bool RowProgram::hasColumnSums() const {
+  return llvm::any_of(generics,
+                      [&](linalg::GenericOp op) { return isColumnSum(op); });
+}
+
 bool RowProgram::runsOverColumns(linalg::GenericOp op) const {
   if (columns == 1)
     return false;
   return isReduction(op) || llvm::any_of(op->getResults(), [&](Value result) {
-           return getForm(result) == Form::Element;
+           Form form = getForm(result);
+           return form == Form::Element || form == Form::Column;
          });
 }
 
@@ -131,26 +141,16 @@ static bool isLoopOrZero(AffineExpr expression, unsigned position) {
 }
 
 LogicalResult RowProgram::checkGeneric(linalg::GenericOp op) {
-  if (op.getNumLoops() != 2 ||
-      op.getIteratorTypesArray()[0] != utils::IteratorType::parallel)
-    return op.emitOpError("a row kernel's loops are (parallel rows, columns)");
+  if (op.getNumLoops() != 2 || (isReduction(op) && isColumnSum(op)))
+    return op.emitOpError("a row kernel's loops are (rows, columns), at most "
+                          "one of them a reduction");
   for (AffineMap map : op.getIndexingMapsArray())
     if (map.getNumResults() != 2 || !isLoopOrZero(map.getResult(0), 0) ||
         !isLoopOrZero(map.getResult(1), 1))
       return op.emitOpError("indexing map ")
              << AffineMapAttr::get(map) << " is not (row or 0, column or 0)";
-  for (Value input : op.getDpsInputs()) {
-    Form form = getForm(input);
-    if (form == Form::Table)
-      return op.emitOpError("reads a table other than by tensor.extract");
-    if (!runsOverColumns(op) && (form == Form::Element || form == Form::Column))
-      return op.emitOpError("reads one value a column where it runs once a "
-                            "row");
-    Value source = strip(input);
-    if (!isa<BlockArgument>(source) &&
-        !source.getDefiningOp<linalg::GenericOp>())
-      return op.emitOpError("reads a tensor that no linalg.generic makes");
-  }
+  if (failed(checkOperands(op)))
+    return failure();
   WalkResult walk = op->walk([&](tensor::ExtractOp extract) {
     auto table = dyn_cast<BlockArgument>(strip(extract.getTensor()));
     if (table && table.getOwner() == block && extract.getIndices().size() == 2)
@@ -160,7 +160,7 @@ LogicalResult RowProgram::checkGeneric(linalg::GenericOp op) {
   });
   if (walk.wasInterrupted())
     return failure();
-  if (isReduction(op))
+  if (isReduction(op) || isColumnSum(op))
     return checkReduction(op);
   for (Value result : op->getResults())
     if (getForm(result) != Form::Element && getForm(result) != Form::Row)
@@ -168,8 +168,30 @@ LogicalResult RowProgram::checkGeneric(linalg::GenericOp op) {
   return success();
 }
 
+LogicalResult RowProgram::checkOperands(linalg::GenericOp op) {
+  for (Value input : op.getDpsInputs()) {
+    Form form = getForm(input);
+    if (form == Form::Table)
+      return op.emitOpError("reads a table other than by tensor.extract");
+    if (!runsOverColumns(op) && (form == Form::Element || form == Form::Column))
+      return op.emitOpError("reads one value a column where it runs once a "
+                            "row");
+    Value source = strip(input);
+    if (isa<BlockArgument>(source))
+      continue;
+    auto producer = source.getDefiningOp<linalg::GenericOp>();
+    if (!producer)
+      return op.emitOpError("reads a tensor that no linalg.generic makes");
+    if (isColumnSum(producer))
+      return op.emitOpError("reads a sum over rows, which is complete only "
+                            "after the kernel");
+  }
+  return success();
+}
+
 LogicalResult RowProgram::checkReduction(linalg::GenericOp op) {
-  reductionCount += op->getNumResults();
+  if (isReduction(op))
+    reductionCount += op->getNumResults();
   for (unsigned i = 0; i < op->getNumResults(); ++i) {
     auto fill = op.getDpsInits()[i].getDefiningOp<linalg::FillOp>();
     Value yielded = op.getBody()->getTerminator()->getOperand(i);
@@ -186,6 +208,11 @@ LogicalResult RowProgram::checkReduction(linalg::GenericOp op) {
     Type type = yielded.getType();
     if (!type.isF32() && !type.isInteger(32))
       return op.emitOpError("accumulates in f32 or i32, not ") << type;
+    Form form = getForm(op->getResult(i));
+    if (isColumnSum(op) && (!isa<arith::AddFOp>(combiner) || !type.isF32() ||
+                            (form != Form::Column && form != Form::Single)))
+      return op.emitOpError("reduces rows outside the normal form: it adds up "
+                            "f32 into tensor<1xC>");
   }
   return success();
 }
@@ -235,4 +262,20 @@ double RowProgram::getWordsPerColumn() const {
       if (getForm(result) == Form::Element)
         count(result, getPass(op));
   return *llvm::max_element(live);
+}
+
+double RowProgram::getInputWordsPerColumn() const {
+  double words = 0;
+  for (BlockArgument input : inputs)
+    if (getForm(input) == Form::Element && !input.use_empty())
+      words += typeOf(input).getElementTypeBitWidth() / 32.0;
+  return words;
+}
+
+unsigned RowProgram::getColumnResults() const {
+  unsigned count = 0;
+  for (linalg::GenericOp op : generics)
+    if (isColumnSum(op) && runsOverColumns(op))
+      count += op->getNumResults();
+  return count;
 }

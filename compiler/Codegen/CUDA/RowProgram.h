@@ -5,7 +5,8 @@
 // What the emitters need to know of a region in the normal form
 // (docs/architecture.md): which values are one a row, one a column or one an
 // element, and which pass over the columns each operation belongs to. A row
-// reduction ends a pass: what uses its result runs in a later one.
+// reduction ends a pass: what uses its result runs in a later one. A column
+// sum adds up rows; its result is complete only after the kernel.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GPT2C_CODEGEN_CUDA_ROWPROGRAM_H
@@ -29,7 +30,7 @@ enum class Form {
   Table    // tensor<VxC> read through tensor.extract only
 };
 
-/// One result of a row reduction: combine(accumulator, value) from `init`.
+/// One result of a reduction: combine(accumulator, value) from `init`.
 struct Reduction {
   Operation *combiner = nullptr;
   Value value; // scalar of the generic's body, independent of the accumulator
@@ -61,6 +62,9 @@ public:
   /// Passes over the columns: 1 + the longest chain of reductions.
   unsigned getNumPasses() const { return numPasses; }
   bool hasReductions() const { return reductionCount != 0; }
+  unsigned getNumReductions() const { return reductionCount; }
+  /// Sums over rows: the program runs over blocks of rows.
+  bool hasColumnSums() const;
 
   Form getForm(Value tensor) const;
   /// The value that a tensor.cast chain renames.
@@ -70,16 +74,23 @@ public:
   /// Runs per element or reduces over the columns, rather than once a row.
   bool runsOverColumns(linalg::GenericOp op) const;
   bool isReduction(linalg::GenericOp op) const;
+  /// Adds up rows, into one value a column or a single one.
+  bool isColumnSum(linalg::GenericOp op) const;
   /// The pass in which it runs (or before which, for once a row).
   unsigned getPass(linalg::GenericOp op) const { return passes.lookup(op); }
   Reduction getReduction(linalg::GenericOp op, unsigned result) const;
 
   /// Registers' worth of 4-byte words that one column needs at the most.
   double getWordsPerColumn() const;
+  /// Those of the inputs that are one an element.
+  double getInputWordsPerColumn() const;
+  /// Sums that are one a column.
+  unsigned getColumnResults() const;
 
 private:
   LogicalResult findColumns();
   LogicalResult checkGeneric(linalg::GenericOp op);
+  LogicalResult checkOperands(linalg::GenericOp op);
   LogicalResult checkReduction(linalg::GenericOp op);
   void assignPass(linalg::GenericOp op);
 

@@ -142,6 +142,7 @@ LogicalResult ScalarPrinter::printFloat(Operation &op) {
                            .Case("math.roundeven", "rintf")
                            .Case("math.copysign", "copysignf")
                            .Case("math.fma", "fmaf")
+                           .Case("math.exp", "expApprox")
                            .Default("");
   if (!infix.empty())
     declare(result, Twine(a) + infix + b);

@@ -40,3 +40,40 @@ plan.kernel @no_start "row" body {
   } -> tensor<?x1xf32>
   plan.yield %y : tensor<?x1xf32>
 }
+
+// Sums over rows are kept in registers, and are whole only after the kernel.
+// CHECK: error: adds up rows of 40000 columns, which do not fit the registers
+plan.kernel @too_wide "row" config {rows = 8 : i64, row_blocks = 2 : i64} body {
+^bb0(%rows: index, %x: tensor<?x40000xf32>):
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x40000xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x40000xf32>) -> tensor<1x40000xf32>
+  %y = linalg.generic {indexing_maps = [#element, affine_map<(d0, d1) -> (0, d1)>], iterator_types = ["reduction", "parallel"]}
+    ins(%x : tensor<?x40000xf32>) outs(%f : tensor<1x40000xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<1x40000xf32>
+  plan.yield %y : tensor<1x40000xf32>
+}
+
+// CHECK: error: 'linalg.generic' op reads a sum over rows, which is complete only after the kernel
+plan.kernel @reads_sum "row" config {rows = 8 : i64, row_blocks = 2 : i64} body {
+^bb0(%rows: index, %x: tensor<?x64xf32>):
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64xf32>) -> tensor<1x64xf32>
+  %y = linalg.generic {indexing_maps = [#element, affine_map<(d0, d1) -> (0, d1)>], iterator_types = ["reduction", "parallel"]}
+    ins(%x : tensor<?x64xf32>) outs(%f : tensor<1x64xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<1x64xf32>
+  %empty = tensor.empty(%rows) : tensor<?x64xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (0, d1)>, #element], iterator_types = ["parallel", "parallel"]}
+    ins(%y : tensor<1x64xf32>) outs(%empty : tensor<?x64xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<?x64xf32>
+  plan.yield %z : tensor<?x64xf32>
+}

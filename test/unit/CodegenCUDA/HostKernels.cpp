@@ -21,27 +21,38 @@
 
 using namespace gpt2test;
 
-/// One translation unit a kernel, because templates share macros and the names
-/// of their namespaces.
+static std::string launcherOf(const std::string &name) {
+  return "extern \"C\" void run_" + name +
+         "(const unsigned *hostGrid, unsigned hostThreads, void **hostArgs) "
+         "{ hostLaunch(" +
+         name + ", hostGrid, hostThreads, hostArgs); }\n";
+}
+
+/// Translation units: one of all generated kernels and one of each template,
+/// because templates share macros and the names of their namespaces.
 static std::vector<std::string> sourcesOf(mlir::ModuleOp module) {
+  const std::string shim = "#include \"test/unit/CodegenCUDA/HostShim.h\"\n";
+  mlir::OwningOpRef<mlir::ModuleOp> generated =
+      mlir::ModuleOp::create(module.getLoc());
+  std::string launchers;
   std::vector<std::string> sources;
   for (auto kernel : module.getOps<mlir::plan::KernelOp>()) {
     std::string name = kernel.getSymName().str();
-    std::string text = "#define attention attention_" + name +
-                       "\n#define embed embed_" + name +
-                       "\n#include \"test/unit/CodegenCUDA/HostShim.h\"\n";
-    if (kernel.isMatvec())
-      text += mlir::gpt2c::matvecSource();
+    if (kernel.isRow() || kernel.isMatvec()) {
+      generated->push_back(kernel->clone());
+      launchers += launcherOf(name);
+      continue;
+    }
     mlir::OwningOpRef<mlir::ModuleOp> alone =
         mlir::ModuleOp::create(kernel.getLoc());
     alone->push_back(kernel->clone());
-    text += mlir::gpt2c::emitCudaSource(*alone);
-    text += "extern \"C\" void run_" + name +
-            "(const unsigned *hostGrid, unsigned hostThreads, void **hostArgs) "
-            "{ hostLaunch(" +
-            name + ", hostGrid, hostThreads, hostArgs); }\n";
-    sources.push_back(std::move(text));
+    sources.push_back("#define attention attention_" + name +
+                      "\n#define embed embed_" + name + "\n" + shim +
+                      mlir::gpt2c::emitCudaSource(*alone) + launcherOf(name));
   }
+  if (!launchers.empty())
+    sources.push_back(shim + mlir::gpt2c::matvecSource().str() +
+                      mlir::gpt2c::emitCudaSource(*generated) + launchers);
   return sources;
 }
 

@@ -140,6 +140,9 @@ struct Min {
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline float __int_as_float(int bits) { return asFloat(bits); }
 inline float exp2Approx(float x) { return std::exp2(x); }
+inline float expApprox(float x) { return std::exp(x); }
+template <int VECTORS, class Vector>
+void prefetchRow(const Vector *, int, int) {}
 
 /// What the thread `lane ^ step` of the warp gave.
 template <class T>

@@ -124,4 +124,8 @@ void hostLaunch(void (*kernel)(Args...), const unsigned *grid, unsigned block,
         blockIdx = {x, y, z};
         runHostBlock(block);
       }
+  // Libraries share this state, and the next one may outlive this one.
+  hostBlock.body = nullptr;
+  for (HostThread &thread : hostBlock.threads)
+    thread.copies.clear();
 }

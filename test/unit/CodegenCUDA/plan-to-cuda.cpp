@@ -5,7 +5,8 @@
 // plan-to-cuda FILE.mlir                     prints the CUDA source
 // plan-to-cuda FILE.mlir --arch=sm_80,sm_90  compiles it and prints what the
 //                                            assembler said of every kernel
-//                        [--threads=N] [--out=DIR]  ... and writes the cubins
+//                        [--threads=N] [--out=DIR [--rows=N,...]]
+//                                            ... and writes the cubins
 //                                            and DIR/geometry.txt: a line for
 //                                            every kernel and number of rows
 //
@@ -43,25 +44,31 @@ static void writeModules(const gpt2c::CompiledCode &code, StringRef folder) {
 }
 
 /// Row counts that the kernel may be launched with, as far as tests go.
-static SmallVector<int64_t> rowCounts(plan::KernelOp kernel) {
+static SmallVector<int64_t> rowCounts(plan::KernelOp kernel,
+                                      ArrayRef<int64_t> more) {
   SmallVector<int64_t> counts;
   int64_t most = kernel.isMatvec() ? gpt2c::MatvecShape::maxRows
                  : kernel.isRow()  ? 64
                                    : 4;
   if (kernel.getConfigAttr().contains("row_blocks"))
     most = 1;
+  int64_t unit = gpt2c::rowUnit(kernel);
   for (int64_t i = 1; i <= most; ++i)
-    counts.push_back(i * gpt2c::rowUnit(kernel));
+    counts.push_back(i * unit);
+  for (int64_t rows : more)
+    if (most > 1 && rows % unit == 0)
+      counts.push_back(rows);
   return counts;
 }
 
 /// A line for every kernel and row count: NAME ROWS THREADS SHARED and the
 /// grid's three dimensions.
-static void writeGeometry(ModuleOp module, StringRef folder) {
+static void writeGeometry(ModuleOp module, StringRef folder,
+                          ArrayRef<int64_t> more) {
   std::error_code error;
   llvm::raw_fd_ostream os((folder + "/geometry.txt").str(), error);
   for (auto kernel : module.getOps<plan::KernelOp>())
-    for (int64_t rows : rowCounts(kernel)) {
+    for (int64_t rows : rowCounts(kernel, more)) {
       auto geometry = gpt2c::geometryFor(kernel, rows);
       if (failed(geometry))
         break;
@@ -73,7 +80,7 @@ static void writeGeometry(ModuleOp module, StringRef folder) {
 }
 
 static int compile(ModuleOp module, const gpt2c::CudaCodegenOptions &options,
-                   StringRef folder) {
+                   StringRef folder, ArrayRef<int64_t> moreRows) {
   FailureOr<gpt2c::CompiledCode> code = gpt2c::compileForCuda(module, options);
   if (failed(code))
     return 1;
@@ -90,7 +97,7 @@ static int compile(ModuleOp module, const gpt2c::CudaCodegenOptions &options,
     }
   if (!folder.empty()) {
     writeModules(*code, folder);
-    writeGeometry(module, folder);
+    writeGeometry(module, folder, moreRows);
   }
   return 0;
 }
@@ -98,6 +105,7 @@ static int compile(ModuleOp module, const gpt2c::CudaCodegenOptions &options,
 int main(int argc, char **argv) {
   gpt2c::CudaCodegenOptions options;
   StringRef path, folder;
+  SmallVector<int64_t> moreRows;
   for (int i = 1; i < argc; ++i) {
     StringRef argument = argv[i];
     if (argument.consume_front("--arch="))
@@ -105,6 +113,9 @@ int main(int argc, char **argv) {
         options.archs.push_back(arch.str());
     else if (argument.consume_front("--threads="))
       argument.getAsInteger(10, options.threads);
+    else if (argument.consume_front("--rows="))
+      for (StringRef count : llvm::split(argument, ','))
+        count.getAsInteger(10, moreRows.emplace_back());
     else if (argument.consume_front("--out="))
       folder = argument;
     else
@@ -118,7 +129,7 @@ int main(int argc, char **argv) {
   if (!module)
     return 1;
   if (!options.archs.empty())
-    return compile(*module, options, folder);
+    return compile(*module, options, folder, moreRows);
   llvm::outs() << gpt2c::emitCudaSource(*module);
   return 0;
 }

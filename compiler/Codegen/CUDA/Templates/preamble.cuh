@@ -112,6 +112,9 @@ DEVICE float exp2Approx(float x) {
   return y;
 }
 
+// Off by some 2^-21 for arguments of softmax.
+DEVICE float expApprox(float x) { return exp2Approx(x * 0x1.715476p+0f); }
+
 struct Add {
   template <class T> static DEVICE T of(T a, T b) { return a + b; }
 };
@@ -180,6 +183,17 @@ template <class T, int N> DEVICE Pack<T, N> loadStreaming(const T *from) {
                  : "l"(from));
   }
   return result;
+}
+
+// Brings a row, of which lane i of `lanes` reads the vectors i, i + lanes, ...,
+// to the second-level cache.
+template <int VECTORS, class Vector>
+DEVICE void prefetchRow(const Vector *row, int lane, int lanes) {
+  constexpr int LINE = 128;
+  for (int i = lane; i < (VECTORS * (int)sizeof(Vector) + LINE - 1) / LINE;
+       i += lanes)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)row +
+                                                  i * LINE));
 }
 
 // All threads of the block copy `count` values to shared memory, 16 bytes at a
