@@ -113,7 +113,6 @@ Status Trainer::loop(Loader &loader, MetricsLog &metrics) {
     StepReport report;
     report.steps = last;
     GPT2_RETURN_IF_ERROR(runStep(loader, report));
-    bool ending = now.step == last || stopped();
     if (setup.validation &&
         (now.step == last ||
          now.step % static_cast<uint64_t>(config.valEvery) == 0)) {
@@ -128,10 +127,12 @@ Status Trainer::loop(Loader &loader, MetricsLog &metrics) {
           now.skippedInRow, " steps in a row were skipped (--max-skips): the "
                             "gradients stay useless; look at the data, lower "
                             "--lr, or compile with a wider --precision"));
-    if (ending || (config.saveEvery &&
-                   now.step % static_cast<uint64_t>(config.saveEvery) == 0))
+    bool stopping = stopped(); // asked once: a signal may come at any time
+    if (now.step == last || stopping ||
+        (config.saveEvery &&
+         now.step % static_cast<uint64_t>(config.saveEvery) == 0))
       GPT2_RETURN_IF_ERROR(save());
-    if (stopped() && now.step < last) {
+    if (stopping && now.step < last) {
       const char *name = *setup.hooks.stop == SIGINT ? "SIGINT" : "SIGTERM";
       say(strCat("stopped by ", name, " after step ", now.step,
                  "; --resume goes on from there"));

@@ -53,7 +53,11 @@ public:
     GPT2_ASSIGN_OR_RETURN(setup.files, readModelFiles(plan, ""));
     setup.train = &data;
     setup.validation = validation;
-    setup.hooks.onStep = [this](const StepReport &r) { reports.push_back(r); };
+    setup.hooks.onStep = [this](const StepReport &r) {
+      reports.push_back(r);
+      if (stopAfter == r.step)
+        stop = SIGINT;
+    };
     setup.hooks.onMessage = [this](auto &line) { messages += line + "\n"; };
     setup.hooks.stop = &stop;
     GPT2_ASSIGN_OR_RETURN(Trainer trainer, Trainer::create(std::move(setup)));
@@ -74,7 +78,8 @@ public:
   FakeTrainExecutor executor;
   RunConfig config;
   std::vector<std::string> shards;
-  uint64_t stopAt = 0; // a SIGTERM comes during this step of the session
+  uint64_t stopAt = 0;    // a SIGTERM comes during this step of the session
+  uint64_t stopAfter = 0; // a SIGINT comes when this step is told of
   bool validate = false;
   std::vector<StepReport> reports;
   std::string messages;
@@ -125,6 +130,15 @@ TEST(Trainer, AStoppedRunGoesOnBitForBit) {
   EXPECT_EQ(second.reports.size(), 13u);
   EXPECT_EQ(contents(parts.file("checkpoint-20")),
             contents(whole.file("checkpoint-20")));
+}
+
+TEST(Trainer, AStopBetweenStepsIsSavedToo) {
+  TempDir data, run;
+  Session a(data);
+  a.stopAfter = 7;
+  ASSERT_OK(a.train(run));
+  EXPECT_THAT(a.messages, HasSubstr("stopped by SIGINT after step 7"));
+  EXPECT_EQ(checkpointSteps(run.path()).back(), 7u);
 }
 
 TEST(Trainer, AKilledRunGoesOnBitForBit) {

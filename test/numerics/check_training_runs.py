@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Runs of gpt2-run train that are stopped, killed and fed with bad files. A run
+that goes on must write the same bytes as one that was never disturbed.
+
+    check_training_runs.py BIN_DIR WORK_DIR (resume | text | refusals)
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import random
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+
+from tools import REPO, Report, Tools
+
+TOKENIZER = REPO / "test/fixtures/tokenizer/files"
+STEPS = 60
+SETTINGS = ["--steps", STEPS, "--accumulate", 16, "--lr", "3e-3", "--warmup", 5,
+            "--save-every", 5, "--keep", 0, "--val-every", 20, "--val-steps", 4]
+
+
+def write_shard(path, tokens):
+    path.write_bytes(struct.pack("<3i", 20240520, 1, len(tokens)) +
+                     bytes(1012) + struct.pack(f"<{len(tokens)}H", *tokens))
+    return path
+
+
+def words(count, seed=0):
+    """Bytes with something to learn in them."""
+    draw = random.Random(seed)
+    vocabulary = ["the ", "cat ", "sat ", "on ", "a ", "mat. "]
+    return "".join(draw.choice(vocabulary) for _ in range(count)).encode()
+
+
+class Runs:
+    def __init__(self, tools, report):
+        self.tools, self.report = tools, report
+        self.work = tools.work
+        self.data = [write_shard(self.work / f"train_{i}.bin", words(3000, i))
+                     for i in (1, 2)]
+        self.val = write_shard(self.work / "val.bin", words(300, 3))
+
+    def compile(self, model, *flags):
+        plan = self.work / f"{'-'.join(f.strip('-') for f in flags)}.plan"
+        self.tools.run("gpt2c", model, "-o", plan, "--mode=train",
+                       "--target=cpu", "--batch=2", "--seq=16", *flags)
+        return plan
+
+    def command(self, plan, out, *flags):
+        return [str(part) for part in
+                (self.tools.bin / "gpt2-run", "train", plan, "--out", out,
+                 *flags)]
+
+    def fresh(self, name):
+        out = self.work / name
+        shutil.rmtree(out, ignore_errors=True)
+        return out
+
+    def start(self, plan, name):
+        """What begins a run."""
+        out = self.fresh(name)
+        return out, self.command(plan, out, "--data",
+                                 self.work / "train_*.bin", "--val", self.val,
+                                 "--json", *SETTINGS)
+
+    def check(self, ok, what):
+        self.report.check(ok, what)
+
+    def same(self, a, b, what):
+        """Whether the last checkpoints of two runs hold the same bytes."""
+        a, b = (run / f"checkpoint-{STEPS}" for run in (a, b))
+        names = sorted(path.name for path in a.iterdir())
+        self.check(names == sorted(path.name for path in b.iterdir()) and
+                   all((a / n).read_bytes() == (b / n).read_bytes()
+                       for n in names), what)
+
+    def interrupt(self, command, at, *signals):
+        """Sends signals to a run when it has told of step `at`."""
+        print("$", *command, f"# {signals} at {at}", flush=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        last = 0
+        for line in process.stdout:
+            last = json.loads(line)["step"]
+            if last == at:
+                for number in signals:
+                    process.send_signal(number)
+        return process.wait(), last, process.stderr.read()
+
+    def refused(self, command, *texts, limit=None):
+        def lower():
+            if limit is not None:
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        done = subprocess.run(command, capture_output=True, text=True,
+                              preexec_fn=lower)
+        line = done.stderr.strip().splitlines()[-1] if done.stderr else ""
+        self.check(0 < done.returncode < 100 and all(t in line for t in texts),
+                   f"refused with {texts}: {done.returncode} {line}")
+
+
+def check_resume(runs):
+    for flags in (["--precision=fp32"], ["--precision=bf16", "--dropout=0"]):
+        plan = runs.compile("tiny", *flags)
+        whole, command = runs.start(plan, "whole")
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE,
+                                text=True).stdout
+        steps = [json.loads(line) for line in output.splitlines()]
+        runs.check([s["step"] for s in steps] == list(range(1, STEPS + 1)),
+                   "an object a step")
+        runs.check(steps[-1]["val_loss"] < 0.8 * steps[0]["loss"],
+                   f"{flags}: the loss falls")
+        for name in ("run.json", "metrics.jsonl", "loss.svg"):
+            runs.check((whole / name).exists(), name)
+
+        parts, command = runs.start(plan, "parts")
+        resume = runs.command(plan, parts, "--resume", "--json")
+        status, last, err = runs.interrupt(command, 7, signal.SIGTERM)
+        runs.check(status == 0 and 7 <= last < STEPS and
+                   f"stopped by SIGTERM after step {last}" in err,
+                   f"SIGTERM: status {status} after step {last}")
+        runs.check((parts / f"checkpoint-{last}").is_dir(), "saved there")
+        status, last, err = runs.interrupt(resume, last + 11, signal.SIGKILL)
+        runs.check(status == -signal.SIGKILL and last < STEPS, "kill -9")
+        status, last, err = runs.interrupt(resume, 40, signal.SIGINT)
+        runs.check(status == 0 and "stopped by SIGINT" in err, "SIGINT")
+        status, last, err = runs.interrupt(resume, 0)
+        runs.check(status == 0 and last == STEPS, "runs to its end")
+        runs.same(whole, parts, f"{flags}: resumed bit for bit")
+        runs.check([json.loads(line)["step"] for line in
+                    (parts / "metrics.jsonl").read_text().splitlines()] ==
+                   list(range(STEPS + 1)), "metrics have every step once")
+
+
+def check_text(runs):
+    """Fine-tuning on documents, from a model directory with a tokenizer."""
+    config = json.loads((REPO / "models/presets/tiny.json").read_text())
+    config["vocab_size"] = 1 + max(
+        json.loads((TOKENIZER / "vocab.json").read_text()).values())
+    config["bos_token_id"] = config["eos_token_id"] = None
+    start = runs.work / "start"
+    shutil.rmtree(start, ignore_errors=True)
+    start.mkdir()
+    (start / "config.json").write_text(json.dumps(config))
+    plan = runs.compile(start, "--precision=fp32")
+    scratch = runs.fresh("scratch")
+    subprocess.run(runs.command(plan, scratch, "--data", *runs.data, "--steps",
+                                1), check=True, stdout=subprocess.DEVNULL)
+    for path in [scratch / "checkpoint-1/model.safetensors",
+                 *TOKENIZER.iterdir()]:
+        shutil.copy(path, start / path.name)
+    data = runs.work / "docs.jsonl"
+    data.write_text("".join(json.dumps({"text": words(3 + i % 9, i).decode()}) +
+                            "\n" for i in range(80)))
+    outs = []
+    for name, steps in (("text-whole", [30]), ("text-parts", [11, 30])):
+        out = runs.fresh(name)
+        outs.append(out)
+        for i, last in enumerate(steps):
+            flags = (["--resume"] if i else
+                     ["--model", start, "--data", data, "--split", "0.2",
+                      "--accumulate", 2, "--lr", "3e-3", "--schedule",
+                      "constant"])
+            output = subprocess.run(
+                runs.command(plan, out, "--steps", last, "--json", *flags),
+                check=True, stdout=subprocess.PIPE, text=True).stdout
+    steps = [json.loads(line) for line in output.splitlines()]
+    runs.check(len({s["tokens"] for s in steps}) > 3, "uneven counts of labels")
+    first = json.loads((outs[0] / "metrics.jsonl").read_text().split("\n")[0])
+    runs.check(steps[-1]["val_loss"] < 0.9 * first["val_loss"],
+               "the validation loss falls")
+    a, b = (out / "checkpoint-30" for out in outs)
+    for name in ("model.safetensors", "optimizer.safetensors", "vocab.json"):
+        runs.check((a / name).read_bytes() == (b / name).read_bytes(),
+                   f"text: {name} resumed bit for bit")
+
+
+def check_refusals(runs):
+    plan = runs.compile("tiny", "--precision=fp32")
+    good, command = runs.start(plan, "good")
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    resume = runs.command(plan, good, "--resume", "--steps", STEPS + 5)
+
+    runs.refused(command, "holds a run already", "--resume")
+    runs.refused(runs.command(plan, good, "--resume"), f"at step {STEPS}")
+    other = runs.compile("tiny", "--precision=bf16")
+    runs.refused(runs.command(other, good, "--resume", "--steps", 99),
+                 "FP32", "BF16")
+    runs.refused(runs.command(plan, runs.fresh("none"), "--resume"),
+                 "no checkpoint to resume from")
+    runs.check(not (runs.work / "none").exists(), "nothing is made")
+
+    base = ["--data", *runs.data, "--steps", 4]
+    out = runs.fresh("bad")
+    runs.refused(runs.command(plan, out, *base, "--val",
+                              runs.work / "val_*.bin"), "matches no file")
+    runs.refused(runs.command(plan, out, *base, "--tokens-per-step", 100),
+                 "no multiple of the 32 tokens", "take 96 or 128")
+    generate = runs.tools.compile("tiny", "generate", "--target=cpu")
+    runs.refused(runs.command(generate, out, *base), "--mode=train")
+    empty = runs.work / "empty.bin"
+    empty.write_bytes(b"")
+    runs.refused(runs.command(plan, out, "--data", empty, "--steps", 4),
+                 "empty.bin", "empty")
+    cut = runs.work / "cut.bin"
+    cut.write_bytes(runs.data[0].read_bytes()[:-7])
+    runs.refused(runs.command(plan, out, "--data", cut, "--steps", 4),
+                 "cut.bin", "truncated")
+
+    # An id past the vocabulary, met halfway through the run.
+    tokens = list(words(400))
+    tokens[900] = 5000
+    bad = write_shard(runs.work / "bad.bin", tokens)
+    runs.refused(runs.command(plan, out, "--data", runs.data[0], bad,
+                              "--no-shuffle", "--steps", 4000, "--keep", 2),
+                 "bad.bin", "token 900 has id 5000", "saved in")
+    saved = list(out.glob("checkpoint-*"))
+    runs.check(len(saved) == 1, f"saved before the bad shard: {saved}")
+
+    # A full disk: the last checkpoint survives and nothing half-written does.
+    before = sorted(path.name for path in good.iterdir()
+                    if path.is_dir())
+    for limit in (200_000, 700_000):
+        runs.refused(resume, "could not be saved", limit=limit)
+        runs.check(sorted(path.name for path in good.iterdir()
+                          if path.is_dir()) == before, f"{limit}: as before")
+
+    # Damage to the newest checkpoint: the one before it is taken.
+    newest, previous = (good / f"checkpoint-{s}" for s in (STEPS, STEPS - 5))
+    optimizer = newest / "optimizer.safetensors"
+    optimizer.write_bytes(optimizer.read_bytes()[:-1])
+    status, last, err = runs.interrupt(resume + ["--json"], 0)
+    runs.check(status == 0 and f"resumed from {previous}" in err and
+               "truncated" in err, "a half-written checkpoint is passed over")
+    for path in good.glob("checkpoint-*"):
+        (path / "optimizer.safetensors").unlink()
+    runs.refused(resume, "has no optimizer.safetensors", "--model")
+
+
+if __name__ == "__main__":
+    report = Report()
+    tools = Tools(sys.argv[1], sys.argv[2])
+    {"resume": check_resume, "text": check_text,
+     "refusals": check_refusals}[sys.argv[3]](Runs(tools, report))
+    report.done()
