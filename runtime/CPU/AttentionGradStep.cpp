@@ -50,6 +50,14 @@ public:
                            " bytes of workspace, the plan reserves ",
                            workspaceBytes);
     threads = static_cast<int>(std::min<int64_t>(threads, fits));
+    // Any thread may get any head, and a step allocates nothing.
+    for (int thread = 0; thread < threads; ++thread)
+      for (int64_t row = 0; row < tokens; row += blockRows) {
+        Block block = blockAt(row);
+        for (const MatmulShape *shape :
+             {&block.s, &block.g, &block.dq, &block.dk, &block.dv})
+          GPT2_RETURN_IF_ERROR(find(thread, *shape).status());
+      }
     return Status();
   }
 
@@ -105,51 +113,62 @@ private:
     return Status();
   }
 
-  Status runBlock(const Scratch &scratch, int64_t b, int64_t h, int64_t row) {
+  /// The products of one block of queries.
+  struct Block {
+    int64_t rows, keys, stride;
+    MatmulShape s, g, dq, dk, dv;
+  };
+
+  Block blockAt(int64_t row) const {
     int64_t rows = std::min(blockRows, tokens - row);
     int64_t keys = std::min(roundUp(row + rows, attentionKeyStep), tokens);
-    int64_t stride = roundUp(keys, attentionKeyStep);
+    int64_t stride = roundUp(keys, attentionKeyStep), packed = 3 * width;
+    // Rows of 16-bit weights begin where their scores did.
+    int64_t pStride = type == DType::F32 ? stride : 2 * stride;
+    Block block = {rows, keys, stride, {}, {}, {}, {}, {}};
+    block.s = {rows, keys,   headSize, packed, 1,
+               1,    packed, stride,   type,   DType::F32};
+    block.g = block.s;
+    block.g.aStrideM = width;
+    block.dq = {rows,   headSize, keys,   pStride, 1,
+                packed, 1,        packed, type,    type};
+    block.dk = {keys,   headSize, rows,     1,    pStride,
+                packed, 1,        headSize, type, DType::F32};
+    block.dk.accumulate = true;
+    block.dv = block.dk;
+    block.dv.bStrideK = width;
+    return block;
+  }
+
+  Status runBlock(const Scratch &scratch, int64_t b, int64_t h, int64_t row) {
+    Block block = blockAt(row);
     int64_t first = b * tokens, at = first + row;
     const std::byte *q = qkv + qkvOffset(at, 0, h);
     const std::byte *k = qkv + qkvOffset(first, 1, h);
     const std::byte *v = qkv + qkvOffset(first, 2, h);
     int64_t outOffset = (at * heads + h) * headSize * elementBytes;
     const std::byte *go = dout + outOffset;
-
-    int64_t packed = 3 * width;
-    MatmulShape s = {rows, keys,   headSize, packed, 1,
-                     1,    packed, stride,   type,   DType::F32};
-    MatmulShape g = s;
-    g.aStrideM = width;
-    GPT2_RETURN_IF_ERROR(multiply(s, q, k, scratch.scores, scratch));
-    GPT2_RETURN_IF_ERROR(multiply(g, go, v, scratch.gradients, scratch));
-    simd.softmaxGrad({scratch.scores, scratch.gradients, rows, keys, stride,
-                      row, scale, type, lse + at * heads + h, heads,
-                      out + outOffset, go, width, headSize,
+    auto multiply = [&](const MatmulShape &shape, const void *a, const void *b,
+                        void *d) -> Status {
+      GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * matmul,
+                            find(omp_get_thread_num(), shape));
+      matmul->execute(a, b, nullptr, d, scratch.library);
+      return Status();
+    };
+    GPT2_RETURN_IF_ERROR(multiply(block.s, q, k, scratch.scores));
+    GPT2_RETURN_IF_ERROR(multiply(block.g, go, v, scratch.gradients));
+    simd.softmaxGrad({scratch.scores, scratch.gradients, block.rows, block.keys,
+                      block.stride, row, scale, type, lse + at * heads + h,
+                      heads, out + outOffset, go, width, headSize,
                       dropout.of(b, h, row)});
-
-    int64_t pStride = type == DType::F32 ? stride : 2 * stride;
-    MatmulShape dq = {rows,   headSize, keys,   pStride, 1,
-                      packed, 1,        packed, type,    type};
-    MatmulShape dk = {keys,   headSize, rows,     1,    pStride,
-                      packed, 1,        headSize, type, DType::F32};
-    dk.accumulate = true;
-    MatmulShape dv = dk;
-    dv.bStrideK = width;
-    GPT2_RETURN_IF_ERROR(multiply(dq, scratch.gradients, k,
-                                  dqkv + qkvOffset(at, 0, h), scratch));
     GPT2_RETURN_IF_ERROR(
-        multiply(dk, scratch.gradients, q, scratch.dk, scratch));
-    return multiply(dv, scratch.scores, go, scratch.dv, scratch);
+        multiply(block.dq, scratch.gradients, k, dqkv + qkvOffset(at, 0, h)));
+    GPT2_RETURN_IF_ERROR(multiply(block.dk, scratch.gradients, q, scratch.dk));
+    return multiply(block.dv, scratch.scores, go, scratch.dv);
   }
 
-  Status multiply(const MatmulShape &shape, const void *a, const void *b,
-                  void *d, const Scratch &scratch) {
-    GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * matmul,
-                          matmuls.findForThread(omp_get_thread_num(), shape,
-                                                attentionScratchBytes));
-    matmul->execute(a, b, nullptr, d, scratch.library);
-    return Status();
+  Result<OneDnnMatmul *> find(int thread, const MatmulShape &shape) {
+    return matmuls.findForThread(thread, shape, attentionScratchBytes);
   }
 
   void store(const float *sums, int64_t offset) const {

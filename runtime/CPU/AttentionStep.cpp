@@ -20,12 +20,6 @@ namespace {
 
 constexpr int64_t blockRows = attentionBlockRows;
 
-/// Where a head's keys or values lie.
-struct HeadTensor {
-  const std::byte *data;
-  int64_t stride; // elements between positions
-};
-
 class AttentionStep : public Step {
 public:
   AttentionStep(const StepContext &context, const fb::Attention &op)
@@ -63,6 +57,13 @@ public:
                            perThread, " bytes of workspace, the plan reserves ",
                            workspaceBytes);
     threads = static_cast<int>(std::min<int64_t>(threads, fits));
+    // Without a cache all blocks are known, and any thread may get any.
+    for (int thread = 0; !caches[0] && thread < threads; ++thread)
+      for (int64_t row = 0; row < tokens; row += blockRows) {
+        Block block = blockAt(0, row, tokens);
+        GPT2_RETURN_IF_ERROR(find(thread, block.qk).status());
+        GPT2_RETURN_IF_ERROR(find(thread, block.pv).status());
+      }
     return Status();
   }
 
@@ -86,12 +87,12 @@ private:
   const std::byte *qkvRow(int64_t row, int64_t part, int64_t head) const {
     return qkv + ((row * 3 + part) * heads + head) * headSize * elementBytes;
   }
-  HeadTensor headTensor(int64_t part, int64_t b, int64_t h) const {
+  /// A head's keys (part 1) or values (2).
+  const std::byte *headTensor(int64_t part, int64_t b, int64_t h) const {
     if (!caches[0])
-      return {qkvRow(b * tokens, part, h), 3 * heads * headSize};
+      return qkvRow(b * tokens, part, h);
     int64_t head = cacheRow(b) * heads + h;
-    return {caches[part - 1] + head * maxKeys * headSize * elementBytes,
-            headSize};
+    return caches[part - 1] + head * maxKeys * headSize * elementBytes;
   }
   std::byte *outRow(int64_t row, int64_t head) const {
     return out + (row * heads + head) * headSize * elementBytes;
@@ -109,8 +110,8 @@ private:
     int64_t tasks = batch * heads, end = tasks * (piece + 1) / threads;
     for (int64_t task = tasks * piece / threads; task < end; ++task) {
       int64_t b = task / heads, h = task % heads;
-      simd.decodeAttention({qkvRow(b, 0, h), headTensor(1, b, h).data,
-                            headTensor(2, b, h).data, outRow(b, h), scores,
+      simd.decodeAttention({qkvRow(b, 0, h), headTensor(1, b, h),
+                            headTensor(2, b, h), outRow(b, h), scores,
                             startOf(b) + 1, headSize, scale, type});
     }
   }
@@ -131,37 +132,50 @@ private:
     return failure;
   }
 
+  /// A block of query rows and its products.
+  struct Block {
+    int64_t start; ///< Position of its first row.
+    int64_t rows, keys, stride;
+    MatmulShape qk, pv;
+  };
+
+  /// Of the sequence whose first row stands at `past`.
+  Block blockAt(int64_t past, int64_t row, int64_t live) const {
+    int64_t rows =
+        std::min(roundUp(std::min(live - row, blockRows), attentionRowStep),
+                 tokens - row);
+    int64_t start = past + row;
+    int64_t keys = std::min(roundUp(start + rows, attentionKeyStep), maxKeys);
+    int64_t stride = roundUp(keys, attentionKeyStep);
+    int64_t width = heads * headSize,
+            kvStride = caches[0] ? headSize : 3 * width;
+    int64_t pStride = type == DType::F32 ? stride : 2 * stride;
+    MatmulShape qk = {rows, keys,     headSize, 3 * width, 1,
+                      1,    kvStride, stride,   type,      DType::F32};
+    MatmulShape pv = {rows,     headSize, keys,  pStride, 1,
+                      kvStride, 1,        width, type,    type};
+    return {start, rows, keys, stride, qk, pv};
+  }
+
   Status runBlock(int64_t b, int64_t h, int64_t row, int64_t live) {
     int thread = omp_get_thread_num();
     std::byte *mine = workspace + thread * (scoreBytes + scratchBytes);
     auto *scores = reinterpret_cast<float *>(mine);
     void *scratch = mine + scoreBytes;
-    int64_t rows =
-        std::min(roundUp(std::min(live - row, blockRows), attentionRowStep),
-                 tokens - row);
-    int64_t start = startOf(b) + row;
-    int64_t keys = std::min(roundUp(start + rows, attentionKeyStep), maxKeys);
-    int64_t stride = roundUp(keys, attentionKeyStep);
-    HeadTensor k = headTensor(1, b, h), v = headTensor(2, b, h);
-    MatmulShape qk = {rows, keys,      headSize, 3 * heads * headSize,
-                      1,    1,         k.stride, stride,
-                      type, DType::F32};
-    GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * first, find(thread, qk));
-    first->execute(qkvRow(b * tokens + row, 0, h), k.data, nullptr, scores,
-                   scratch);
-    CausalSoftmaxArgs softmax = {scores, rows,  keys, stride,
-                                 start,  scale, type};
+    Block block = blockAt(startOf(b), row, live);
+    GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * qk, find(thread, block.qk));
+    qk->execute(qkvRow(b * tokens + row, 0, h), headTensor(1, b, h), nullptr,
+                scores, scratch);
+    CausalSoftmaxArgs softmax = {
+        scores, block.rows, block.keys, block.stride, block.start, scale, type};
     if (lse)
       softmax.lse = lse + (b * tokens + row) * heads + h;
     softmax.lseStride = heads;
     softmax.dropout = dropout.of(b, h, row);
     simd.causalSoftmax(softmax);
-    int64_t pStride = type == DType::F32 ? stride : 2 * stride;
-    MatmulShape pv = {rows, headSize,         keys, pStride, 1, v.stride,
-                      1,    heads * headSize, type, type};
-    GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * second, find(thread, pv));
-    second->execute(scores, v.data, nullptr, outRow(b * tokens + row, h),
-                    scratch);
+    GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * pv, find(thread, block.pv));
+    pv->execute(scores, headTensor(2, b, h), nullptr,
+                outRow(b * tokens + row, h), scratch);
     return Status();
   }
 

@@ -126,6 +126,12 @@ findOrCreate(std::map<MatmulShape, std::unique_ptr<OneDnnMatmul>> &matmuls,
   return entry.get();
 }
 
+OneDnnPool::OneDnnPool(int threads) : perThread(static_cast<size_t>(threads)) {
+  // A thread may get its first work late: each makes its stream now.
+#pragma omp parallel num_threads(threads)
+  stream();
+}
+
 Result<OneDnnMatmul *> OneDnnPool::find(const MatmulShape &shape,
                                         uint64_t workspaceBytes) {
   return findOrCreate(shared, shape, static_cast<int>(perThread.size()),

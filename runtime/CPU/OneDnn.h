@@ -56,7 +56,7 @@ private:
 /// thread of a parallel region has its own.
 class OneDnnPool {
 public:
-  explicit OneDnnPool(int threads) : perThread(static_cast<size_t>(threads)) {}
+  explicit OneDnnPool(int threads);
 
   /// For use outside parallel regions; may use every thread.
   Result<OneDnnMatmul *> find(const MatmulShape &shape,

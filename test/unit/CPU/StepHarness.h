@@ -57,19 +57,32 @@ public:
     ASSERT_TRUE(arenas->ok()) << arenas->status().message();
   }
 
-  /// Runs the instructions in order.
-  void run(int threads) {
-    OneDnnPool matmuls(threads);
+  /// Prepares the instructions as an executor does.
+  void prepare(int threads) {
+    steps.clear();
+    matmuls = std::make_unique<OneDnnPool>(threads);
     StepContext context = {**parsed, **arenas, kernels, *selectSimdKernels(),
-                           matmuls,  threads};
-    const fb::Program &steps =
+                           *matmuls, threads};
+    const fb::Program &program =
         (*parsed)->program(*(*parsed)->findProgram("steps"));
-    for (const fb::Instruction *instruction : *steps.instructions()) {
+    for (const fb::Instruction *instruction : *program.instructions()) {
       StepOrError step = make(context, *instruction);
       ASSERT_TRUE(step.ok()) << step.status().message();
-      Status status = (*step)->run(-1);
-      ASSERT_TRUE(status.ok()) << status.message();
+      steps.push_back(std::move(*step));
     }
+  }
+
+  /// Runs what was prepared, in order.
+  Status replay() {
+    for (const auto &step : steps)
+      GPT2_RETURN_IF_ERROR(step->run(-1));
+    return Status();
+  }
+
+  void run(int threads) {
+    ASSERT_NO_FATAL_FAILURE(prepare(threads));
+    Status status = replay();
+    ASSERT_TRUE(status.ok()) << status.message();
   }
 
   void set(uint32_t buffer, const std::vector<double> &values) {
@@ -122,6 +135,8 @@ private:
   std::unique_ptr<Result<Plan>> parsed;
   std::unique_ptr<Result<Arenas>> arenas;
   KernelLibrary kernels;
+  std::unique_ptr<OneDnnPool> matmuls;
+  std::vector<std::unique_ptr<Step>> steps;
 };
 
 } // namespace gpt2rt::cpu
