@@ -135,6 +135,22 @@ def check_resume(runs):
         runs.check([json.loads(line)["step"] for line in
                     (parts / "metrics.jsonl").read_text().splitlines()] ==
                    list(range(STEPS + 1)), "metrics have every step once")
+    check_checkpoint(runs, whole / f"checkpoint-{STEPS}")
+    _, command = runs.start(plan, "twice")
+    status, last, err = runs.interrupt(command, 7, signal.SIGINT,
+                                       signal.SIGTERM)
+    runs.check(status in (130, 143) and last < STEPS,
+               f"a second signal ends it at once: {status}")
+
+
+def check_checkpoint(runs, checkpoint):
+    """It is a model directory: it compiles, and has learned its words."""
+    plan = runs.tools.compile(checkpoint, "generate", "--target=cpu",
+                              "--precision=fp32")
+    ids = runs.tools.generate(plan, checkpoint, b"the cat ", 16)
+    text = bytes(i for i in ids if i < 256).decode()
+    runs.check(set(text) <= set("the cat sat on a mat. ") and " " in text,
+               f"it continues with {text!r}")
 
 
 def check_text(runs):
