@@ -8,95 +8,19 @@
 // elsewhere the difference stays below what two orders can differ by.
 //
 //===----------------------------------------------------------------------===//
-#include "HostKernels.h"
-#include "test/unit/CodegenCPU/KernelHarness.h"
-#include "test/unit/CodegenCPU/Tensor.h"
-
-#include "llvm/Support/raw_ostream.h"
+#include "BothTargets.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
-#include <limits>
-#include <optional>
 
 using namespace gpt2test;
 
 namespace {
 
-using Tensors = std::vector<Tensor>;
-
 std::string type(int64_t rows, int64_t columns, const std::string &element) {
   return "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) +
          "x" + element + ">";
 }
-
-/// One module, compiled by both.
-class BothTargets {
-public:
-  explicit BothTargets(const std::string &text) {
-    KernelContext context;
-    auto module = context.parse(text);
-    auto code = context.compile(text, {{runnableArchs().back()}});
-    if (!module || !code) {
-      ADD_FAILURE() << context.diagnostics() << text;
-      return;
-    }
-    std::string kernels;
-    llvm::raw_string_ostream(kernels) << *module;
-    cuda.emplace(kernels);
-    EXPECT_EQ(cuda->error(), "");
-    if (cuda->error().empty())
-      cpu.emplace(code->modules[0].bytes);
-  }
-
-  /// Runs `kernel` on both; the outputs have the shapes of `outputs`.
-  void run(const std::string &kernel, Tensors inputs, const Tensors &outputs,
-           int64_t rows) {
-    onCuda = onCpu = outputs;
-    if (!cpu)
-      return;
-    std::vector<void *> addresses;
-    std::vector<Buffer> buffers;
-    for (Tensors *tensors : {&inputs, &onCpu})
-      for (Tensor &tensor : *tensors) {
-        addresses.push_back(tensor.bytes.data());
-        Buffer &copy =
-            buffers.emplace_back(tensor.rows * tensor.columns, tensor.type);
-        std::memcpy(copy.bytes.data(), tensor.bytes.data(), copy.bytes.size());
-      }
-    std::vector<Buffer *> pointers;
-    for (Buffer &buffer : buffers)
-      pointers.push_back(&buffer);
-    cuda->run(kernel, pointers, static_cast<int>(rows));
-    cpu->call(kernel, addresses, 0, rows);
-    for (size_t i = 0; i < onCuda.size(); ++i) {
-      const Buffer &result = buffers[inputs.size() + i];
-      std::memcpy(onCuda[i].bytes.data(), result.bytes.data(),
-                  result.bytes.size());
-    }
-  }
-
-  /// Equal bits; of a NaN only that both are.
-  void expectEqualBits(const std::string &what) const {
-    for (size_t k = 0; k < onCpu.size(); ++k)
-      for (int64_t i = 0; i < onCpu[k].rows; ++i)
-        for (int64_t j = 0; j < onCpu[k].columns; ++j) {
-          double a = onCuda[k].at(i, j), b = onCpu[k].at(i, j);
-          bool same = std::isnan(a)
-                          ? std::isnan(b)
-                          : a == b && std::signbit(a) == std::signbit(b);
-          ASSERT_TRUE(same)
-              << what << ", output " << k << " at " << i << ", " << j << ": "
-              << a << " on CUDA, " << b << " on the CPU";
-        }
-  }
-
-  Tensors onCuda, onCpu;
-
-private:
-  std::optional<HostKernels> cuda;
-  std::optional<LoadedKernels> cpu;
-};
 
 const DType floats[] = {DType::F32, DType::BF16, DType::F16};
 
