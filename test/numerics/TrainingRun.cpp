@@ -6,6 +6,7 @@
 #include "runtime/Support/Convert.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -231,6 +232,21 @@ std::vector<float> TrainingRun::read(const Parameter &parameter,
   EXPECT_TRUE(status.ok()) << status.message();
   toFileLayout(parameter, held.data(), values.data());
   return values;
+}
+
+void TrainingRun::write(const Parameter &parameter,
+                        const std::vector<float> &values) {
+  std::vector<float> held(parameter.planSize());
+  toPlanLayout(parameter, values.data(), held.data());
+  Status status = executor->writeGlobal(parameter.value, 0, held.data(),
+                                        held.size() * sizeof(float));
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+double TrainingRun::lossSum() {
+  Result<double> sum = session->lossSum();
+  EXPECT_TRUE(sum.ok()) << sum.status().message();
+  return sum.ok() ? *sum : NAN;
 }
 
 std::vector<uint32_t> TrainingRun::savedBuffers() const {

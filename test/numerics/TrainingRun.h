@@ -64,6 +64,11 @@ public:
   /// In the file's layout; `suffix` ".grad" for a gradient, "" for the value.
   std::vector<float> read(const gpt2rt::Parameter &parameter,
                           const std::string &suffix = "");
+  /// The value, from the file's layout.
+  void write(const gpt2rt::Parameter &parameter,
+             const std::vector<float> &values);
+  /// Over the labels since beginStep().
+  double lossSum();
   const std::vector<gpt2rt::Parameter> &parameters() const { return trained; }
   const gpt2rt::Plan &plan() const { return *loaded; }
   gpt2rt::MemoryReport memory() const { return executor->memory(); }
