@@ -26,9 +26,10 @@ public:
         dwpe(context.address<float>(op.dwpe())), batch(op.batch()),
         tokens(op.tokens_per_sequence()), rows(batch * tokens),
         threads(context.threads) {
-    const auto &shape = *context.plan.buffer(op.dwte()).shape();
-    vocab = static_cast<int64_t>(shape[0]);
-    columns = static_cast<int64_t>(shape[1]);
+    const auto &shape = *context.plan.buffer(op.dx()).shape();
+    columns = static_cast<int64_t>(shape[shape.size() - 1]);
+    vocab = static_cast<int64_t>(context.bytes(op.dwte()) / sizeof(float)) /
+            columns;
   }
 
   Status run(int64_t) override {
