@@ -34,37 +34,72 @@ void RowEmitter::declareColumnSums() {
   }
 }
 
-/// Starts the loads of the row that the group takes next, or, where a row is
-/// kept in shared memory, brings it to the second-level cache.
-void RowEmitter::prefetchNextRow() {
-  if (!layout.prefetches && !isShared())
-    return;
+/// Registers for the rows that are loaded ahead.
+void RowEmitter::declareLoadedRows() {
+  declareInputs("n", nextInputs, layout.rowsPerRound);
+  for (BlockArgument input : program.getInputs())
+    if (isRowScalar(input)) {
+      nextInputs[input] = scalars.freshName("n");
+      os << formatv("{0} {1}[{2}];\n", cudaScalarType(elementTypeOf(input)),
+                    nextInputs[input], layout.rowsPerRound);
+    }
+}
+
+/// Starts the loads of the group's rows of a round.
+void RowEmitter::loadRows(StringRef round) {
+  os << formatv("#pragma unroll\nfor (int u = 0; u < {0}; ++u) {{\n",
+                layout.rowsPerRound)
+     << formatv("const int next = min({0} + u * groups + group, end - 1);\n",
+                round);
+  for (BlockArgument input : program.getInputs())
+    if (isRowScalar(input))
+      os << formatv("{0}[u] = {1};\n", nextInputs[input],
+                    scalarLoad(input, "next"));
+  loadInputs(nextInputs, "next", formatv("u * {0} + ", layout.perLane).str());
+  os << "}\n";
+}
+
+/// Moves what was loaded ahead into the present round's registers.
+void RowEmitter::takeRows() {
+  declareInputs("m", roundInputs, layout.rowsPerRound);
+  for (BlockArgument input : program.getInputs())
+    if (isRowScalar(input)) {
+      roundInputs[input] = scalars.freshName("m");
+      os << formatv("{0} {1}[{2}];\n", cudaScalarType(elementTypeOf(input)),
+                    roundInputs[input], layout.rowsPerRound);
+    }
+  for (BlockArgument input : program.getInputs())
+    if (roundInputs.count(input))
+      os << formatv("#pragma unroll\nfor (int j = 0; j < {0}; ++j)\n"
+                    "{1}[j] = {2}[j];\n",
+                    layout.rowsPerRound *
+                        (isRowScalar(input) ? 1 : layout.perLane),
+                    roundInputs[input], nextInputs[input]);
+}
+
+/// Row u of the round.
+void RowEmitter::takeRow() {
+  declareInputs("v", variables, 1);
+  for (BlockArgument input : program.getInputs())
+    if (program.getForm(input) == Form::Element && roundInputs.count(input))
+      os << formatv("#pragma unroll\nfor (int i = 0; i < {0}; ++i)\n"
+                    "{1}[i] = {2}[u * {0} + i];\n",
+                    layout.perLane, variables[input], roundInputs[input]);
+}
+
+/// Where a row is kept in shared memory, brings the next one to the
+/// second-level cache.
+void RowEmitter::prefetchRow() {
   os << "if (round + groups < end) {\n"
      << "const int next = min(round + groups + group, end - 1);\n";
-  for (BlockArgument input : program.getInputs()) {
-    if (isShared() && program.getForm(input) == Form::Element)
+  for (BlockArgument input : program.getInputs())
+    if (program.getForm(input) == Form::Element)
       os << formatv(
           "prefetchRow<{2}>((const {0} *){1} + (long long)next * {2}, "
           "lane, {3});\n",
           packType(input), inputNames[numberOf(input)], layout.vectors,
           layout.lanes);
-    if (layout.prefetches && isRowScalar(input))
-      os << formatv("{0} = {1};\n", nextInputs[input],
-                    scalarLoad(input, "next"));
-  }
-  if (layout.prefetches)
-    loadInputs(nextInputs, "next");
   os << "}\n";
-}
-
-/// Moves what was loaded ahead into the present row's variables.
-void RowEmitter::takeLoaded() {
-  declareInputs("v", variables);
-  beginLoop();
-  for (BlockArgument input : program.getInputs())
-    if (program.getForm(input) == Form::Element && nextInputs.count(input))
-      os << formatv("{0}[i] = {1}[i];\n", variables[input], nextInputs[input]);
-  endLoop();
 }
 
 LogicalResult RowEmitter::emitRowBlock() {
@@ -77,34 +112,39 @@ LogicalResult RowEmitter::emitRowBlock() {
     if (op.getDialect()->getNamespace() == "arith" && failed(scalars.print(op)))
       return failure();
   declareColumnSums();
+  unsigned step = layout.rowsPerRound;
   if (layout.prefetches) {
-    os << "const int start = min(first + group, end - 1);\n";
-    declareInputs("n", nextInputs);
-    loadInputs(nextInputs, "start");
-    for (BlockArgument input : program.getInputs())
-      if (isRowScalar(input)) {
-        nextInputs[input] = scalars.freshName("n");
-        os << formatv("{0} {1} = {2};\n", cudaScalarType(elementTypeOf(input)),
-                      nextInputs[input], scalarLoad(input, "start"));
-      }
+    declareLoadedRows();
+    loadRows("first");
   }
   os << "#pragma unroll 1\n"
-     << "for (int round = first; round < end; round += groups) {\n"
-     << "const bool active = round + group < end;\n"
-     << "const int row = active ? round + group : end - 1;\n";
+     << formatv("for (int round = first; round < end; round += {0} * groups) "
+                "{{\n",
+                step);
+  if (layout.prefetches) {
+    takeRows();
+    os << formatv("if (round + {0} * groups < end) {{\n", step);
+    loadRows(formatv("round + {0} * groups", step).str());
+    os << "}\n";
+  } else if (isShared()) {
+    prefetchRow();
+  }
+  os << formatv("#pragma unroll\nfor (int u = 0; u < {0}; ++u) {{\n", step)
+     << "const int place = round + u * groups + group;\n"
+     << "const bool active = place < end;\n"
+     << "const int row = active ? place : end - 1;\n";
   emitScalarLoads();
   if (layout.prefetches)
-    takeLoaded();
+    takeRow();
   else if (keepsValues())
     emitRegisterLoads();
-  prefetchNextRow();
   if (failed(emitRow()))
     return failure();
   // The next row's reduction writes the shared memory that lanes may still be
   // reading; of several, the second one's barrier stands between.
   if (program.getNumReductions() == 1 && layout.lanes > 32)
     os << "__syncthreads();\n";
-  os << "}\n";
+  os << "}\n}\n";
   finishColumnSums();
   return success();
 }

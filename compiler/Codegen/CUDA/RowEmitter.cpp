@@ -65,10 +65,10 @@ void RowEmitter::emitScalarLoads() {
     if (form != Form::Row && form != Form::Single)
       continue;
     std::string name = scalars.freshName("s");
-    std::string next = nextInputs.lookup(input);
+    std::string loaded = roundInputs.lookup(input);
     os << formatv("const {0} {1} = {2};\n",
                   cudaScalarType(elementTypeOf(input)), name,
-                  next.empty() ? scalarLoad(input, "row") : next);
+                  loaded.empty() ? scalarLoad(input, "row") : loaded + "[u]");
     variables[input] = name;
   }
 }
@@ -92,29 +92,32 @@ void RowEmitter::emitVectorLoad(Value input) {
 
 /// Declares registers for a row of each Element input that is used.
 void RowEmitter::declareInputs(StringRef prefix,
-                               llvm::DenseMap<Value, std::string> &to) {
+                               llvm::DenseMap<Value, std::string> &to,
+                               unsigned count) {
   for (BlockArgument input : program.getInputs())
     if (program.getForm(input) == Form::Element && !input.use_empty()) {
       to[input] = scalars.freshName(prefix);
       os << formatv("{0} {1}[{2}];\n", packType(input), to[input],
-                    layout.perLane);
+                    count * layout.perLane);
     }
 }
 
+/// `place`: the first register of the row.
 void RowEmitter::loadInputs(const llvm::DenseMap<Value, std::string> &to,
-                            StringRef row) {
+                            StringRef row, StringRef place) {
   beginLoop();
   for (BlockArgument input : program.getInputs())
     if (program.getForm(input) == Form::Element && to.contains(input))
-      os << formatv("{0}[i] = ((const {1} *){2})[(long long){3} * {4} + c];\n",
-                    to.lookup(input), packType(input),
-                    inputNames[numberOf(input)], row, layout.vectors);
+      os << formatv(
+          "{0}[{1}i] = ((const {2} *){3})[(long long){4} * {5} + c];\n",
+          to.lookup(input), place, packType(input), inputNames[numberOf(input)],
+          row, layout.vectors);
   endLoop();
 }
 
 void RowEmitter::emitRegisterLoads() {
-  declareInputs("v", variables);
-  loadInputs(variables, "row");
+  declareInputs("v", variables, 1);
+  loadInputs(variables, "row", "");
 }
 
 void RowEmitter::emitColumnLoads() {
@@ -291,12 +294,34 @@ LogicalResult RowEmitter::emitPass(unsigned pass) {
     }
   for (linalg::GenericOp op : operations)
     declareAccumulators(op);
-  beginLoop();
-  for (Value input : loads)
-    emitVectorLoad(input);
+  int64_t bound = assumeBound(operations);
+  if (bound > 0) {
+    beginLoop(0, bound);
+    if (failed(emitColumns(operations, loads.getArrayRef(),
+                           copies.getArrayRef(), last)))
+      return failure();
+    endLoop();
+  }
+  assumed.clear();
+  beginLoop(bound, layout.vectors);
+  if (failed(emitColumns(operations, loads.getArrayRef(), copies.getArrayRef(),
+                         last)))
+    return failure();
+  endLoop();
   for (Value input : loads)
     if (isShared() && program.getForm(input) == Form::Element)
       held.insert(input);
+  for (linalg::GenericOp op : operations)
+    finishReduction(op);
+  return success();
+}
+
+/// What a pass does with one vector of columns.
+LogicalResult RowEmitter::emitColumns(ArrayRef<linalg::GenericOp> operations,
+                                      ArrayRef<Value> loads,
+                                      ArrayRef<Value> copies, bool last) {
+  for (Value input : loads)
+    emitVectorLoad(input);
   for (linalg::GenericOp op : operations) {
     if (failed(emitOverColumns(op)))
       return failure();
@@ -306,13 +331,11 @@ LogicalResult RowEmitter::emitPass(unsigned pass) {
   }
   for (Value input : copies)
     storeElements(input);
-  endLoop();
-  for (linalg::GenericOp op : operations)
-    finishReduction(op);
   return success();
 }
 
-void RowEmitter::beginLoop() {
+/// Over the lane's vectors in [from, to); only wide rows are cut.
+void RowEmitter::beginLoop(int64_t from, int64_t to) {
   if (keepsValues()) {
     os << "#pragma unroll\n"
        << formatv("for (int i = 0; i < {0}; ++i) {{\n", layout.perLane)
@@ -326,8 +349,9 @@ void RowEmitter::beginLoop() {
   os << formatv("#pragma unroll {0}\n", isBlock()    ? 1
                                         : isShared() ? 2
                                                      : 4)
-     << formatv("for (int c = lane; c < {0}; c += {1}) {{\n{{\n",
-                layout.vectors, layout.lanes);
+     << formatv("for (int c = lane{0}; c < {1}; c += {2}) {{\n{{\n",
+                from == 0 ? "" : " + " + std::to_string(from), to,
+                layout.lanes);
 }
 
 void RowEmitter::endLoop() { os << "}\n}\n"; }

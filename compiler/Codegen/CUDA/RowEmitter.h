@@ -67,22 +67,38 @@ private:
   LogicalResult emitBlock();
   void emitEarlierReductions(unsigned pass);
   void emitRegisterLoads();
-  void declareInputs(StringRef prefix, llvm::DenseMap<Value, std::string> &to);
-  void loadInputs(const llvm::DenseMap<Value, std::string> &to, StringRef row);
-  void takeLoaded();
-  void prefetchNextRow();
+  void declareInputs(StringRef prefix, llvm::DenseMap<Value, std::string> &to,
+                     unsigned count);
+  void loadInputs(const llvm::DenseMap<Value, std::string> &to, StringRef row,
+                  StringRef place);
+  void declareLoadedRows();
+  void loadRows(StringRef round);
+  void takeRows();
+  void takeRow();
+  void prefetchRow();
   void declareColumnSums();
   void finishColumnSums();
   void finishSingle(Value sum, StringRef output);
   void finishColumns(Value sum, StringRef output);
   LogicalResult emitRowOps(unsigned pass);
   LogicalResult emitPass(unsigned pass);
-  void beginLoop();
+  void beginLoop() { beginLoop(0, layout.vectors); }
+  void beginLoop(int64_t from, int64_t to);
   void endLoop();
   void emitVectorLoad(Value input);
   LogicalResult emitOverColumns(linalg::GenericOp op);
   LogicalResult emitElements(linalg::GenericOp op,
                              ArrayRef<Operation *> perElement);
+  LogicalResult emitElementLoop(linalg::GenericOp op,
+                                ArrayRef<Operation *> perElement,
+                                ArrayRef<std::string> results);
+  LogicalResult emitWideElements(linalg::GenericOp op,
+                                 ArrayRef<Operation *> perElement,
+                                 ArrayRef<std::string> results);
+  int64_t assumeBound(ArrayRef<linalg::GenericOp> operations);
+  LogicalResult emitColumns(ArrayRef<linalg::GenericOp> operations,
+                            ArrayRef<Value> loads, ArrayRef<Value> copies,
+                            bool last);
   LogicalResult emitOncePerRow(linalg::GenericOp op);
   LogicalResult emitBodyOp(Operation &op);
   LogicalResult emitExtract(tensor::ExtractOp op);
@@ -102,9 +118,12 @@ private:
   ScalarPrinter scalars;
   /// Variables of tensors: a row's scalar or a vector of elements.
   llvm::DenseMap<Value, std::string> variables;
-  /// Inputs of the next row, and inputs that lie in shared memory by now.
-  llvm::DenseMap<Value, std::string> nextInputs;
+  /// Inputs of the next round's rows and of this one's; inputs that lie in
+  /// shared memory by now.
+  llvm::DenseMap<Value, std::string> nextInputs, roundInputs;
   llvm::SetVector<Value> held;
+  /// Comparisons whose outcome the code at hand knows: "true" or "false".
+  llvm::DenseMap<Operation *, StringRef> assumed;
   /// Block layout: shared memory that holds a reduction's value of each warp.
   llvm::DenseMap<Value, std::string> partials;
 };

@@ -77,6 +77,15 @@ static RowLayout independentColumns(const RowProgram &program) {
   layout.blockThreads = std::max(256 / layout.lanes, 1u) * layout.lanes;
   layout.blocksPerSM = 2;
   layout.prefetches = true;
+  // Little is computed, so many loads must be in flight.
+  constexpr double budget = 72;
+  double held = layout.perLane * layout.vector;
+  double words = 2 * held * program.getInputWordsPerColumn();
+  double sums = held * program.getColumnResults();
+  for (layout.rowsPerRound = 4; layout.rowsPerRound > 1;
+       layout.rowsPerRound /= 2)
+    if (layout.rowsPerRound * words + sums <= budget)
+      break;
   return layout;
 }
 

@@ -21,9 +21,10 @@ struct RowLayout {
   unsigned lanes = 1;  // threads a row
   unsigned blockThreads = 256;
   /// Column sums: blocks that an SM must have room for, so that all row blocks
-  /// run at once or in equal waves, and whether the next row is loaded before
-  /// the present one is worked on.
+  /// run at once or in equal waves, rows that lanes take a round, and whether
+  /// the next round's are loaded before the present one's are worked on.
   unsigned blocksPerSM = 1;
+  unsigned rowsPerRound = 1;
   bool prefetches = false;
   /// Vectors a row, and vectors a lane.
   int64_t vectors = 1;

@@ -127,18 +127,13 @@ LogicalResult RowEmitter::emitOverColumns(linalg::GenericOp op) {
   return emitElements(op, perElement);
 }
 
-LogicalResult RowEmitter::emitElements(linalg::GenericOp op,
-                                       ArrayRef<Operation *> perElement) {
+/// Computes and combines the elements of a vector, or leaves them in `results`.
+LogicalResult RowEmitter::emitElementLoop(linalg::GenericOp op,
+                                          ArrayRef<Operation *> perElement,
+                                          ArrayRef<std::string> results) {
   Block *body = op.getBody();
   bool isColumnSum = program.isColumnSum(op);
   bool isReduction = program.isReduction(op) || isColumnSum;
-  SmallVector<std::string> results;
-  if (!isReduction)
-    for (Value result : op->getResults()) {
-      results.push_back(scalars.freshName("w"));
-      os << formatv("{0} {1}[{2}];\n", cudaScalarType(elementTypeOf(result)),
-                    results.back(), layout.vector);
-    }
   os << "#pragma unroll\n"
      << formatv("for (int k = 0; k < {0}; ++k) {{\n", layout.vector);
   for (auto [i, input] : llvm::enumerate(op.getDpsInputs())) {
@@ -149,6 +144,10 @@ LogicalResult RowEmitter::emitElements(linalg::GenericOp op,
       scalars.declare(argument, reference(input) + ".get(k)");
   }
   for (Operation *inner : perElement) {
+    if (auto known = assumed.find(inner); known != assumed.end()) {
+      scalars.bind(inner->getResult(0), known->second.str());
+      continue;
+    }
     // The pack rounds what is only stored.
     bool packed =
         !isReduction && isa<arith::TruncFOp>(inner) &&
@@ -174,6 +173,22 @@ LogicalResult RowEmitter::emitElements(linalg::GenericOp op,
       os << formatv("{0}[k] = {1};\n", results[i], value);
   }
   os << "}\n";
+  return success();
+}
+
+LogicalResult RowEmitter::emitElements(linalg::GenericOp op,
+                                       ArrayRef<Operation *> perElement) {
+  bool isReduction = program.isReduction(op) || program.isColumnSum(op);
+  SmallVector<std::string> results;
+  if (!isReduction)
+    for (Value result : op->getResults()) {
+      results.push_back(scalars.freshName("w"));
+      os << formatv("{0} {1}[{2}];\n", cudaScalarType(elementTypeOf(result)),
+                    results.back(), layout.vector);
+    }
+  if (failed(layout.isWide() ? emitWideElements(op, perElement, results)
+                             : emitElementLoop(op, perElement, results)))
+    return failure();
   if (isReduction)
     return success();
   for (auto [i, result] : llvm::enumerate(op->getResults())) {

@@ -12,8 +12,8 @@
 // CHECK: constexpr int rows = 37, groups = 2;
 // CHECK: const int first = (long long)rows * blockIdx.x / blocks;
 // CHECK: float [[DGAMMA:a[0-9]+]][3][4] = {};
-// CHECK: for (int round = first; round < end; round += groups) {
-// CHECK: if (round + groups < end) {
+// CHECK: for (int round = first; round < end; round += 1 * groups) {
+// CHECK: if (round + 1 * groups < end) {
 // CHECK: [[DGAMMA]][i][k] += active ? {{t[0-9]+}} : 0.0f;
 // CHECK: __syncthreads();
 // CHECK: q1[(long long)(c * 4 + k) * blocks + blockIdx.x] = [[DGAMMA]][i][k];
@@ -25,11 +25,18 @@
 // A thread a vector of columns.
 // CHECK-LABEL: sum_2304(
 // CHECK: const int lane = threadIdx.x % 288;
+// CHECK: for (int round = first; round < end; round += 4 * groups) {
 
 // Rows of a vocabulary stay in shared memory; exponentials are not expanded.
 // CHECK-LABEL: loss_shared(
 // CHECK: char *held0 = (char *)dynamicShared() + 0;
 // CHECK: prefetchRow<6288>(
+// Columns below 50257 need no comparison, but for the vector of the label.
+// CHECK: for (int c = lane; c < 6282; c += 512) {
+// CHECK: = true ? {{t[0-9]+}} : asFloat(0xff800000);
+// CHECK: const long long [[O:o[0-9]+]] = {{t[0-9]+}} - (long long)c * 8;
+// CHECK: if ([[O]] >= 0 && [[O]] < 8) {
+// CHECK: for (int c = lane + 6282; c < 6288; c += 512) {
 // CHECK: expApprox(
 // CHECK-LABEL: loss_streamed(
 // CHECK-NOT: held0

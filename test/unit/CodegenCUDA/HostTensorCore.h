@@ -27,6 +27,11 @@ inline void awaitCopies() {
   copies.clear();
 }
 
+typedef const char *SharedAddress;
+inline SharedAddress sharedAddress(const void *generic) {
+  return static_cast<const char *>(generic);
+}
+
 /// Element (row, column) of matrix j of a load by all lanes.
 inline unsigned short matrixElement(const void *const *rows, int j, int row,
                                     int column) {
@@ -35,7 +40,7 @@ inline unsigned short matrixElement(const void *const *rows, int j, int row,
               2);
   return value;
 }
-inline void loadMatrices(unsigned (&r)[4], const void *from,
+inline void loadMatrices(unsigned (&r)[4], SharedAddress from,
                          bool transposed = false) {
   auto **rows = reinterpret_cast<const void **>(hostWarp().exchange);
   int lane = threadIdx.x % 32, a = lane / 4, b = lane % 4 * 2;
@@ -48,7 +53,7 @@ inline void loadMatrices(unsigned (&r)[4], const void *from,
                             matrixElement(rows, j, a, b + 1) << 16;
   hostWarp().sync();
 }
-inline void loadTransposed(unsigned (&r)[4], const void *from) {
+inline void loadTransposed(unsigned (&r)[4], SharedAddress from) {
   loadMatrices(r, from, true);
 }
 
@@ -74,6 +79,13 @@ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
     }
   }
   hostWarp().sync();
+}
+
+template <class T>
+void multiplyFirst(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                   unsigned b1, T) {
+  c[0] = c[1] = c[2] = c[3] = 0;
+  multiply(c, a, b0, b1, T());
 }
 
 } // namespace attention

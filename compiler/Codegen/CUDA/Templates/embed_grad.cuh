@@ -27,7 +27,7 @@ DEVICE int tokenOf(const int *tokens, const int *order, int place) {
 template <class Row>
 DEVICE void addRows(float (&sum)[VECTOR], const float *dx, int column,
                     int count, Row row) {
-  constexpr int BATCH = 16;
+  constexpr int BATCH = 8;
   for (int first = 0; first < count; first += BATCH) {
     Values values[BATCH];
 #pragma unroll
@@ -152,7 +152,7 @@ DEVICE void addPositions(const float *dx, float *dwpe, int rows, int group,
 
 } // namespace embed
 
-extern "C" __global__ void __launch_bounds__(32 * embed::WARPS)
+extern "C" __global__ void __launch_bounds__(32 * embed::WARPS, 4)
     KERNEL_NAME(const float *dx, const int *tokens, const int *order,
                 float *dwte, float *dwpe, int rows) {
   launchDependents();

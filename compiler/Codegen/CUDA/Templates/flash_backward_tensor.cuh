@@ -71,59 +71,79 @@ struct Backward<T, 2> {
     }
   }
 
-  // Scores to probabilities and dP to dS, for other rows from `first` on,
-  // which begin at `offset` of their stage.
-  DEVICE void differentiate(float (&p)[M][N][4], float (&ds)[M][N][4],
-                            const Statistics &statistics, int first,
-                            int offset) {
+  // The place of accumulator element (m, n, e) in the tile of scores.
+  struct Place {
+    int own, column; // row of the warp's own, column of the chunk
+  };
+  static DEVICE Place placeOf(int m, int n, int e) {
     int lane = threadIdx.x % 32;
-    bool masked = OWNS_KEYS ? first < row + WARP_ROWS - 1
-                            : first + CHUNK - 1 > row;
+    return {16 * m + lane / 4 + e / 2 * 8, n * 8 + lane % 4 * 2 + e % 2};
+  }
+
+  // Scores to probabilities, for other rows from `first` on, whose statistics
+  // are `of`.
+  DEVICE void exponentiate(float (&p)[M][N][4], const float2 *of, int first) {
 #pragma unroll
     for (int n = 0; n < N; ++n)
 #pragma unroll
-      for (int c = 0; c < 2; ++c) {
-        int column = n * 8 + lane % 4 * 2 + c;
-        float2 ofColumn = {0.0f, 0.0f};
-        unsigned columnKey = 0;
-        if constexpr (OWNS_KEYS) {
-          ofColumn = statistics.of[offset + column];
-          columnKey = DROPS ? statistics.key[offset + column] : 0;
-        }
+      for (int m = 0; m < M; ++m)
 #pragma unroll
-        for (int i = 0; i < 2 * M; ++i) {
-          const int m = i / 2, r = i % 2, e = 2 * r + c;
-          int own = row + 16 * m + lane / 4 + 8 * r, other = first + column;
-          float rowLse = OWNS_KEYS ? ofColumn.x : lse[m][r];
-          float rowDelta = OWNS_KEYS ? ofColumn.y : delta[m][r];
-          float probability =
-              exp2Approx(fmaf(p[m][n][e], SCORE_SCALE, -rowLse));
-          if (masked && (OWNS_KEYS ? own > other : other > own))
-            probability = 0.0f;
-          float gradient = ds[m][n][e], kept = probability;
-          if constexpr (DROPS) {
-            float factor =
-                OWNS_KEYS ? dropoutFactor(columnKey, own)
-                          : dropoutFactor(queryKeys[m][r], other);
-            gradient *= factor;
-            kept *= factor;
-          }
-          ds[m][n][e] = probability * (gradient - rowDelta);
-          p[m][n][e] = kept;
+        for (int e = 0; e < 4; ++e) {
+          float sum = OWNS_KEYS ? of[placeOf(m, n, e).column].x : lse[m][e / 2];
+          p[m][n][e] = exp2Approx(fmaf(p[m][n][e], SCORE_SCALE, -sum));
         }
-      }
+    bool masked = OWNS_KEYS ? first < row + WARP_ROWS - 1
+                            : first + CHUNK - 1 > row;
+    if (!masked)
+      return;
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int m = 0; m < M; ++m)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          int own = row + placeOf(m, n, e).own;
+          int other = first + placeOf(m, n, e).column;
+          if (OWNS_KEYS ? own > other : other > own)
+            p[m][n][e] = 0.0f;
+        }
+  }
+
+  // dP to dS, and P to what values were multiplied by.
+  DEVICE void differentiate(float (&p)[M][N][4], float (&ds)[M][N][4],
+                            const float2 *of, const unsigned *keys,
+                            int first) {
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int m = 0; m < M; ++m)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          Place place = placeOf(m, n, e);
+          float d = OWNS_KEYS ? of[place.column].y : delta[m][e / 2];
+          float gradient = ds[m][n][e], probability = p[m][n][e];
+          if constexpr (DROPS) {
+            float factor = OWNS_KEYS
+                               ? dropoutFactor(keys[place.column],
+                                               row + place.own)
+                               : dropoutFactor(queryKeys[m][e / 2],
+                                               first + place.column);
+            gradient *= factor;
+            p[m][n][e] *= factor;
+          }
+          ds[m][n][e] = probability * (gradient - d);
+        }
   }
 
   DEVICE void addChunk(const T *stage, const Statistics &statistics, int first,
                        int offset) {
     const T *other = stage + offset * STRIDE16;
-    float p[M][N][4] = {}, ds[M][N][4] = {};
-#pragma unroll
-    for (int step = 0; step < STEPS; ++step) {
-      multiplyRows(p, own[0][step], other, step * 16);
-      multiplyRows(ds, own[1][step], other + TILE, step * 16);
-    }
-    differentiate(p, ds, statistics, first, offset);
+    float p[M][N][4], ds[M][N][4];
+    multiplyRows(p, own[0], other);
+    multiplyRows(ds, own[1], other + TILE);
+    exponentiate(p, statistics.of + offset, first);
+    differentiate(p, ds, statistics.of + offset, statistics.key + offset,
+                  first);
 #pragma unroll
     for (int step = 0; step < CHUNK / 16; ++step) {
       unsigned a[M][4];

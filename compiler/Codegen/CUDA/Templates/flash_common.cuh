@@ -65,27 +65,44 @@ DEVICE Sequence packedSequence(const DTYPE *qkv, DTYPE *out) {
 }
 #endif
 
+// Copies V elements to shared memory, or zeros; asynchronously where they are
+// not too few for that.
+template <class T>
+DEVICE void copyVector(T *to, const T *from, bool valid) {
+  if constexpr (V * sizeof(T) >= 4)
+    copyAsync<V * sizeof(T)>(to, from, valid);
+  else
+    storeVector(to, valid ? loadVector(from) : Vector{});
+}
+
 // Starts the copy of rows [first, first + ROWS) of a [.., HEAD_SIZE] matrix
 // into shared memory, [ROWS, STRIDE]. Rows from `limit` on and columns from
 // HEAD_SIZE to PADDED become zero.
 template <int ROWS, int STRIDE, int THREADS, class T>
 DEVICE void copyTile(T *to, const T *from, long stride, int first, int limit) {
-  constexpr int BYTES = V * sizeof(T);
   constexpr int PER_ROW = PADDED / V;
   // Hidden from the compiler, which would keep what follows from it in
   // registers that the products need.
   int thread = threadIdx.x;
   asm volatile("" : "+r"(thread));
+  if constexpr (THREADS % PER_ROW == 0) {
+    // A thread keeps its column and steps over rows.
+    constexpr int STEP = THREADS / PER_ROW;
+    int row = thread / PER_ROW, column = thread % PER_ROW * V;
+    int left = column < HEAD_SIZE ? limit - first - row : 0;
+    from += (first + row) * stride + column;
+    to += row * STRIDE + column;
+#pragma unroll
+    for (int i = 0; i < ROWS; i += STEP)
+      if (ROWS % STEP == 0 || i + row < ROWS)
+        copyVector(to + i * STRIDE, from + i * stride, i < left);
+  } else {
 #pragma unroll 4
-  for (int i = thread; i < ROWS * PER_ROW; i += THREADS) {
-    int row = i / PER_ROW, column = i % PER_ROW * V;
-    bool valid = first + row < limit && column < HEAD_SIZE;
-    const T *source = valid ? from + (first + row) * stride + column : from;
-    T *target = to + row * STRIDE + column;
-    if constexpr (BYTES >= 4) {
-      copyAsync<BYTES>(target, source, valid);
-    } else {
-      storeVector(target, valid ? loadVector(source) : Vector{});
+    for (int i = thread; i < ROWS * PER_ROW; i += THREADS) {
+      int row = i / PER_ROW, column = i % PER_ROW * V;
+      bool valid = first + row < limit && column < HEAD_SIZE;
+      copyVector(to + row * STRIDE + column,
+                 from + (first + row) * stride + column, valid);
     }
   }
 }

@@ -123,10 +123,8 @@ struct Flash<T, 2> {
 
   DEVICE void addTile(const unsigned (&query)[STEPS][M][4], const T *stage,
                       int firstKey, int firstPosition) {
-    float scores[M][KEY_TILES][4] = {};
-#pragma unroll
-    for (int step = 0; step < STEPS; ++step)
-      multiplyRows(scores, query[step], stage, step * 16);
+    float scores[M][KEY_TILES][4];
+    multiplyRows(scores, query, stage);
     if (firstKey + KEYS - 1 > firstPosition)
       mask(scores, firstKey, firstPosition);
     softmax(scores, firstKey);

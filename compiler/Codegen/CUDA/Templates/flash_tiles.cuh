@@ -15,47 +15,70 @@ constexpr int STRIDE16 = PADDED + 8; // elements of a shared row
 constexpr int STEPS = PADDED / 16;   // products over the head
 constexpr int HEAD_TILES = PADDED / 8;
 
-// A fragment of 16 rows x 16 columns begins at this lane's row and column.
+// Bytes from a tile's first value to that at (row, column).
+DEVICE constexpr int place16(int row, int column) {
+  return 2 * (row * STRIDE16 + column);
+}
+
+// Where this lane's part of a fragment of 16 rows x 16 columns begins.
 template <class T>
-DEVICE const T *fragment(const T *tile, int row, int column) {
+DEVICE SharedAddress fragment(const T *tile) {
   int lane = threadIdx.x % 32;
-  return tile + (row + lane % 16) * STRIDE16 + column + lane / 16 * 8;
+  return sharedAddress(tile) + place16(lane % 16, lane / 16 * 8);
+}
+
+// The same where rows are columns of the product: each half of the fragment
+// then is the pair of registers that one multiplication takes.
+template <class T>
+DEVICE SharedAddress columnFragment(const T *tile) {
+  int lane = threadIdx.x % 32;
+  return sharedAddress(tile) +
+         place16(lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8);
 }
 
 // Rows of the head as left operands.
 template <int M, class T>
 DEVICE void loadRows(unsigned (&a)[STEPS][M][4], const T *tile, int row) {
+  SharedAddress from = fragment(tile + row * STRIDE16);
 #pragma unroll
   for (int step = 0; step < STEPS; ++step)
 #pragma unroll
     for (int m = 0; m < M; ++m)
-      loadMatrices(a[step][m], fragment(tile, row + 16 * m, step * 16));
+      loadMatrices(a[step][m], from + place16(16 * m, step * 16));
 }
 
-// c += a * tile^T over 16 columns of the head: the tile's rows are c's columns.
+// c = a * tile^T over the head: the tile's rows are c's columns.
 template <int M, int N, class T>
-DEVICE void multiplyRows(float (&c)[M][N][4], const unsigned (&a)[M][4],
-                         const T *tile, int column) {
+DEVICE void multiplyRows(float (&c)[M][N][4], const unsigned (&a)[STEPS][M][4],
+                         const T *tile) {
+  SharedAddress from = columnFragment(tile);
 #pragma unroll
-  for (int n = 0; n < N; n += 2) {
-    unsigned b[4]; // rows 0-7, 8-15 of columns 0-7, then of 8-15
-    loadMatrices(b, fragment(tile, n * 8, column));
+  for (int step = 0; step < STEPS; ++step)
 #pragma unroll
-    for (int m = 0; m < M; ++m) {
-      multiply(c[m][n], a[m], b[0], b[2], T());
-      multiply(c[m][n + 1], a[m], b[1], b[3], T());
+    for (int n = 0; n < N; n += 2) {
+      unsigned b[4]; // columns 0-7, 8-15 of rows 0-7, then of 8-15
+      loadMatrices(b, from + place16(n * 8, step * 16));
+#pragma unroll
+      for (int m = 0; m < M; ++m)
+        if (step == 0) {
+          multiplyFirst(c[m][n], a[step][m], b[0], b[1], T());
+          multiplyFirst(c[m][n + 1], a[step][m], b[2], b[3], T());
+        } else {
+          multiply(c[m][n], a[step][m], b[0], b[1], T());
+          multiply(c[m][n + 1], a[step][m], b[2], b[3], T());
+        }
     }
-  }
 }
 
 // c += a * tile over 16 of the tile's rows: its columns are c's.
 template <int M, int N, class T>
 DEVICE void multiplyColumns(float (&c)[M][N][4], const unsigned (&a)[M][4],
                             const T *tile, int row) {
+  SharedAddress from = fragment(tile);
 #pragma unroll
   for (int n = 0; n < N; n += 2) {
     unsigned b[4]; // rows 0-7, 8-15 of columns 0-7, then of 8-15
-    loadTransposed(b, fragment(tile, row, n * 8));
+    loadTransposed(b, from + place16(row, n * 8));
 #pragma unroll
     for (int m = 0; m < M; ++m) {
       multiply(c[m][n], a[m], b[0], b[1], T());

@@ -27,18 +27,22 @@ DEVICE void commitCopies() {
 }
 DEVICE void awaitCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
+// An address in shared memory, to which constants can be added for nothing.
+typedef unsigned SharedAddress;
+DEVICE SharedAddress sharedAddress(const void *generic) {
+  return (unsigned)__cvta_generic_to_shared(generic);
+}
+
 // Four 8x8 matrices of 16-bit values; lane i gives the address of row i % 8 of
 // matrix i / 8.
-DEVICE void loadMatrices(unsigned (&r)[4], const void *from) {
-  unsigned address = (unsigned)__cvta_generic_to_shared(from);
+DEVICE void loadMatrices(unsigned (&r)[4], SharedAddress address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                : "r"(address)
                : "memory");
 }
 
-DEVICE void loadTransposed(unsigned (&r)[4], const void *from) {
-  unsigned address = (unsigned)__cvta_generic_to_shared(from);
+DEVICE void loadTransposed(unsigned (&r)[4], SharedAddress address) {
   asm volatile(
       "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
       : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -60,6 +64,24 @@ DEVICE void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0,
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// c = a * b: spares the registers of a sum that begins at zero their moves.
+DEVICE void multiplyFirst(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                          unsigned b1, half) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1),
+        "f"(0.0f));
+}
+DEVICE void multiplyFirst(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                          unsigned b1, bf16) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1),
+        "f"(0.0f));
 }
 
 } // namespace attention
