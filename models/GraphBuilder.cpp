@@ -53,8 +53,9 @@ private:
   }
 
   Value embed(Value tokens, const Sequences &at);
+  void hashDropoutKeys();
   /// `x`, parts of it dropped in training. Each place has its own `id`.
-  Value dropout(Value x, StringRef name, double probability, int64_t id,
+  Value dropout(Value x, StringRef name, double probability, int32_t id,
                 const Sequences &at);
   Value layerNorm(Value x, StringRef name);
   Value linear(Value x, StringRef name, bool f32Result = false);
@@ -91,6 +92,7 @@ private:
   Block *block;
   ReadOp lastRead;
   llvm::StringMap<Value> values;
+  DenseMap<int32_t, Value> dropoutKeys; ///< by the dropout's number
   SmallVector<std::pair<std::string, Value>> caches;
 };
 
@@ -133,14 +135,31 @@ Value ProgramBuilder::embed(Value tokens, const Sequences &at) {
                          at.starts, at.batch);
 }
 
+/// Hashes the numbers of all dropouts outside attention, whose op has its own.
+void ProgramBuilder::hashDropoutKeys() {
+  SmallVector<int32_t> ids;
+  if (config.embdDropout != 0)
+    ids.push_back(0);
+  if (config.residDropout != 0)
+    for (int64_t layer = 0; layer < config.layers; ++layer)
+      ids.append({dropoutIdOf(layer, 1), dropoutIdOf(layer, 2)});
+  if (!isTraining || ids.empty())
+    return;
+  SmallVector<Type> types(ids.size(),
+                          RankedTensorType::get({1}, builder.getI32Type()));
+  auto keys = DropoutKeysOp::create(builder, locate("dropout"), types,
+                                    read("rng"), ids);
+  for (auto [id, key] : llvm::zip_equal(ids, keys.getKeys()))
+    dropoutKeys[id] = key;
+}
+
 Value ProgramBuilder::dropout(Value x, StringRef name, double probability,
-                              int64_t id, const Sequences &at) {
+                              int32_t id, const Sequences &at) {
   if (!isTraining || probability == 0)
     return x;
   return DropoutOp::create(
-      builder, locate(name), x.getType(), x, read("rng"),
+      builder, locate(name), x.getType(), x, read("rng"), dropoutKeys.at(id),
       builder.getF32FloatAttr(static_cast<float>(probability)),
-      builder.getI32IntegerAttr(static_cast<int32_t>(id)),
       builder.getI64IntegerAttr(at.batch));
 }
 
@@ -305,6 +324,7 @@ void ProgramBuilder::buildEval(int64_t batch, int64_t rows) {
 void ProgramBuilder::buildTraining(int64_t batch) {
   Value inputs = read("inputs"), targets = read("targets");
   Sequences at = {batch, Value(), Value(), Value()};
+  hashDropoutKeys();
   Value x = dropout(embed(inputs, at), "embed.drop", config.embdDropout,
                     /*id=*/0, at);
   write("losses", loss(logits(layers(x, at), /*f32Result=*/false), targets));

@@ -106,8 +106,8 @@ LogicalResult DropoutOp::buildBackward(OpBuilder &builder, ValueRange gradients,
                                        GradientBuilder &gradientBuilder) {
   gradientBuilder.addGradient(
       getX(), DropoutOp::create(builder, getLoc(), getX().getType(),
-                                gradients[0], getRng(), getProbabilityAttr(),
-                                getIdAttr(), getBatchAttr()));
+                                gradients[0], getRng(), getKey(),
+                                getProbabilityAttr(), getBatchAttr()));
   return success();
 }
 

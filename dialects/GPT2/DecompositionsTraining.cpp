@@ -20,10 +20,6 @@ static int64_t columnsOf(Value value) {
 // dropout
 //===----------------------------------------------------------------------===//
 
-OperandForm DropoutOp::getOperandForm(unsigned operand) {
-  return operand == 0 ? OperandForm::Row : OperandForm::Table;
-}
-
 /// "lowbias32" of C. Wellons' hash prospector: every bit of x reaches all bits.
 static Value mix(Scalars &s, Value x) {
   auto fold = [&](Value x, uint32_t bits) {
@@ -35,26 +31,53 @@ static Value mix(Scalars &s, Value x) {
   return fold(x, 16);
 }
 
-/// What a row adds to the hash of its elements; `tokens` rows are a sample.
-static Value buildRowHash(OpBuilder &builder, Location loc, Value rng,
-                          uint32_t id, int64_t tokens) {
+/// `hash` with the bits of `next`.
+static Value combine(Scalars &s, Value hash, Value next) {
+  return mix(s, s.build<arith::XOrIOp>(hash, next));
+}
+
+OperandForm DropoutKeysOp::getOperandForm(unsigned) {
+  return OperandForm::Table;
+}
+
+SmallVector<Value> DropoutKeysOp::decompose(OpBuilder &builder, Location loc,
+                                            ValueRange operands, Value rows) {
+  RowBuilder row(builder, loc, rows);
+  SmallVector<Value> keys;
+  for (int32_t id : getIds())
+    keys.push_back(row.map(
+        builder.getI32Type(), 1, {},
+        [&](OpBuilder &b, Location loc, ValueRange) {
+          Scalars s(b, loc);
+          Value start = readSlot(b, loc, operands[0], 0);
+          Value number = s.integer(0x9e3779b9u * static_cast<uint32_t>(id));
+          Value hash = mix(s, s.build<arith::AddIOp>(start, number));
+          hash = combine(s, hash, readSlot(b, loc, operands[0], 1));
+          return combine(s, hash, readSlot(b, loc, operands[0], 2));
+        }));
+  return keys;
+}
+
+OperandForm DropoutOp::getOperandForm(unsigned operand) {
+  OperandForm forms[] = {OperandForm::Row, OperandForm::Table,
+                         OperandForm::Scalar};
+  return forms[operand];
+}
+
+/// The hash of a row's key, sample and position; `tokens` rows are a sample.
+static Value buildRowHash(OpBuilder &builder, Location loc, Value key,
+                          Value rng, int64_t tokens) {
   Scalars s(builder, loc);
   Type i32 = builder.getI32Type();
-  auto slot = [&](int64_t i) { return readSlot(builder, loc, rng, i); };
-  auto combine = [&](Value hash, Value next) {
-    return mix(s, s.build<arith::XOrIOp>(hash, next));
-  };
-  Value hash =
-      mix(s, s.build<arith::AddIOp>(slot(0), s.integer(0x9e3779b9u * id)));
-  hash = combine(hash, slot(1));
-  hash = combine(hash, slot(2));
   Value row = linalg::IndexOp::create(builder, loc, 0);
   Value size = s.index(tokens);
   Value sample = s.build<arith::DivSIOp>(row, size);
   sample = arith::IndexCastOp::create(builder, loc, i32, sample);
-  hash = combine(hash, s.build<arith::AddIOp>(slot(3), sample));
+  Value first = readSlot(builder, loc, rng, 3);
+  Value hash = combine(s, key, s.build<arith::AddIOp>(first, sample));
   Value position = s.build<arith::RemSIOp>(row, size);
-  return combine(hash, arith::IndexCastOp::create(builder, loc, i32, position));
+  return combine(s, hash,
+                 arith::IndexCastOp::create(builder, loc, i32, position));
 }
 
 SmallVector<Value> DropoutOp::decompose(OpBuilder &builder, Location loc,
@@ -64,15 +87,16 @@ SmallVector<Value> DropoutOp::decompose(OpBuilder &builder, Location loc,
   auto threshold = static_cast<uint32_t>(probability * 0x1p32);
   int64_t tokens =
       getX().getType().getDimSize(0) / static_cast<int64_t>(getBatch());
-  Value hashes = row.map(
-      builder.getI32Type(), 1, {}, [&](OpBuilder &b, Location loc, ValueRange) {
-        return buildRowHash(b, loc, operands[1], getId(), tokens);
-      });
+  Value hashes =
+      row.map(builder.getI32Type(), 1, operands[2],
+              [&](OpBuilder &b, Location loc, ValueRange in) {
+                return buildRowHash(b, loc, in[0], operands[1], tokens);
+              });
   auto body = [&](OpBuilder &b, Location loc, ValueRange in) {
     Scalars s(b, loc);
     Value column = linalg::IndexOp::create(b, loc, 1);
     column = arith::IndexCastOp::create(b, loc, b.getI32Type(), column);
-    Value hash = mix(s, s.build<arith::XOrIOp>(in[1], column));
+    Value hash = combine(s, in[1], column);
     Value isDropped =
         s.compare(arith::CmpIPredicate::ult, hash, s.integer(threshold));
     return s.select(isDropped, s.number(0.0),

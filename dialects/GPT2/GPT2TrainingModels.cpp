@@ -13,6 +13,10 @@ static int64_t elements(Value value) {
 // Precision
 //===----------------------------------------------------------------------===//
 
+// Integers only.
+PrecisionClass DropoutKeysOp::getPrecisionClass() {
+  return PrecisionClass::Infer;
+}
 PrecisionClass DropoutOp::getPrecisionClass() { return PrecisionClass::Infer; }
 PrecisionClass NormalizeOp::getPrecisionClass() { return PrecisionClass::Deny; }
 PrecisionClass ActivationGradOp::getPrecisionClass() {
@@ -70,6 +74,7 @@ std::optional<unsigned> EmbedGradOp::getTypeSource(unsigned result) {
 //===----------------------------------------------------------------------===//
 
 // Transcendental functions count as ten operations, and so does a hash.
+int64_t DropoutKeysOp::getFlops() { return 0; }
 int64_t DropoutOp::getFlops() { return 11 * elements(getX()); }
 int64_t NormalizeOp::getFlops() { return 4 * elements(getX()); }
 int64_t ActivationGradOp::getFlops() { return 20 * elements(getX()); }

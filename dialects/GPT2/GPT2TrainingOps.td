@@ -13,30 +13,46 @@ include "dialects/GPT2/GPT2Types.td"
 // Forward
 //===----------------------------------------------------------------------===//
 
+def GPT2_DropoutKeysOp : GPT2_ComputeOp<"dropout_keys", [GPT2_Decomposes]> {
+  let summary = "hashes a step's random state with the number of each dropout";
+  let description = [{
+    A program's first launch, so that dropouts which differ in their number only
+    share a kernel. In 32-bit unsigned arithmetic, with `rng` = [seed low, seed
+    high, step, first sample]:
+
+        mix(x): x ^= x >> 16; x *= 0x7feb352d; x ^= x >> 15;
+                x *= 0x846ca68b; x ^= x >> 16
+        key = mix(mix(mix(seed_low + 0x9e3779b9 * id) ^ seed_high) ^ step)
+
+    mix is "lowbias32" of C. Wellons' hash prospector.
+
+    ```mlir
+    %0, %1 = gpt2.dropout_keys %rng ids [0, 2] : tensor<1xi32>, tensor<1xi32>
+    ```
+  }];
+  let arguments = (ins GPT2_Rng:$rng, DenseI32ArrayAttr:$ids);
+  let results = (outs Variadic<GPT2_OneInt>:$keys);
+  let assemblyFormat = "$rng `ids` $ids attr-dict `:` type($keys)";
+}
+
 def GPT2_DropoutOp : GPT2_ComputeOp<"dropout",
     [AllTypesMatch<["x", "result"]>, GPT2_Decomposes, GPT2_Differentiates]> {
   let summary = "zeroes elements at random and scales the others";
   let description = [{
     An element is kept where its hash is at least probability * 2^32, and is
-    then multiplied by 1 / (1 - probability). The op is its own gradient. In
-    32-bit unsigned arithmetic, with `rng` = [seed low, seed high, step, first
-    sample] and T = rows / batch:
+    then multiplied by 1 / (1 - probability). The op is its own gradient. With
+    `key` and `mix` of gpt2.dropout_keys and T = rows / batch:
 
-        mix(x): x ^= x >> 16; x *= 0x7feb352d; x ^= x >> 15;
-                x *= 0x846ca68b; x ^= x >> 16
-        key  = mix(mix(mix(seed_low + 0x9e3779b9 * id) ^ seed_high) ^ step)
         hash = mix(mix(mix(key ^ sample) ^ position) ^ column)
         sample = rng[3] + row / T, position = row % T
-
-    mix is "lowbias32" of C. Wellons' hash prospector.
   }];
   let arguments = (ins
-    GPT2_Matrix:$x, GPT2_Rng:$rng, F32Attr:$probability, I32Attr:$id,
+    GPT2_Matrix:$x, GPT2_Rng:$rng, GPT2_OneInt:$key, F32Attr:$probability,
     GPT2_Count:$batch
   );
   let results = (outs GPT2_Matrix:$result);
   let assemblyFormat = [{
-    $x `,` $rng `probability` $probability `id` $id `batch` $batch attr-dict
+    $x `,` $rng `,` $key `probability` $probability `batch` $batch attr-dict
     `:` type($x)
   }];
   let hasFolder = 1;

@@ -84,6 +84,13 @@ static LogicalResult verifyPartials(Operation *op, StringRef name,
 // Forward and gradients
 //===----------------------------------------------------------------------===//
 
+LogicalResult DropoutKeysOp::verify() {
+  if (getIds().empty() || getIds().size() != getNumResults())
+    return emitOpError("needs one id a result, and a result, not ")
+           << getIds().size() << " ids and " << getNumResults() << " results";
+  return success();
+}
+
 LogicalResult DropoutOp::verify() {
   if (failed(expectBatch(*this, rowsOf(getX()), getBatch())))
     return failure();

@@ -120,10 +120,11 @@ gpt2.global state @lse : tensor<4x2xf32>
 // CHECK: gpt2.attention_grad %qkv, %{{.*}}, %{{.*}}, %{{.*}} batch 1
 func.func @no_dropout() {
   %rng = gpt2.read @rng : tensor<4xi32>
+  %key = gpt2.dropout_keys %rng ids [1] : tensor<1xi32>
   %x = gpt2.read @x : tensor<4x8xf32>
   %qkv = gpt2.read @qkv : tensor<4x24xf32>
   %r = gpt2.activation relu %x : tensor<4x8xf32>
-  %d = gpt2.dropout %r, %rng probability 0.0 id 1 batch 2 : tensor<4x8xf32>
+  %d = gpt2.dropout %r, %rng, %key probability 0.0 batch 2 : tensor<4x8xf32>
   gpt2.write @x, %d : tensor<4x8xf32>
   %a, %lse = gpt2.attention %qkv rng %rng dropout 0.0 id 2 batch 1 heads 2
       scale 0.5 : tensor<4x24xf32> -> tensor<4x8xf32>, tensor<4x2xf32>
@@ -139,9 +140,10 @@ func.func @no_dropout() {
 // CHECK: gpt2.attention %{{.*}} rng %rng dropout
 func.func @dropout() {
   %rng = gpt2.read @rng : tensor<4xi32>
+  %key = gpt2.dropout_keys %rng ids [1] : tensor<1xi32>
   %x = gpt2.read @x : tensor<4x8xf32>
   %qkv = gpt2.read @qkv : tensor<4x24xf32>
-  %d = gpt2.dropout %x, %rng probability 0.5 id 1 batch 2 : tensor<4x8xf32>
+  %d = gpt2.dropout %x, %rng, %key probability 0.5 batch 2 : tensor<4x8xf32>
   gpt2.write @x, %d : tensor<4x8xf32>
   %a, %lse = gpt2.attention %qkv rng %rng dropout 0.5 id 2 batch 1 heads 2
       scale 0.5 : tensor<4x24xf32> -> tensor<4x8xf32>, tensor<4x2xf32>

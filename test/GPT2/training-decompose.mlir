@@ -12,22 +12,32 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
                %p: tensor<16xf32>, %s: tensor<8xf32>, %n: tensor<1xf32>,
                %part: tensor<8x2xf32>) {
 
-  // Slots are tables of one column, read at constant places. What a row adds to
-  // the hash is a row vector; id 3 times the golden ratio is a constant, and so
-  // is 0.25 * 2^32.
-  // CHECK-LABEL: func.func private @dropout_0(
-  // CHECK-SAME: %[[ROWS:.*]]: index, %[[X:.*]]: tensor<?x8xbf16>, %[[RNG:.*]]: tensor<4x1xi32>) -> tensor<?x8xbf16>
-  // CHECK: %[[HASH:.*]] = linalg.generic {indexing_maps = [#[[ID]]], iterator_types = ["parallel", "parallel"]} outs(%{{.*}} : tensor<?x1xi32>)
-  // CHECK: tensor.extract %[[RNG]][%{{.*}}, %{{.*}}] : tensor<4x1xi32>
-  // CHECK: arith.addi %{{.*}}, %c-626627285_i32
+  // Slots are tables of one column, read at constant places. Id 3 times the
+  // golden ratio is a constant; a key that nothing uses is not computed.
+  // CHECK-LABEL: func.func private @dropout_keys_0(
+  // CHECK-SAME: %{{.*}}: index, %[[RNG:.*]]: tensor<4x1xi32>) -> tensor<?x1xi32>
+  // CHECK: linalg.generic {indexing_maps = [#[[ID]]], iterator_types = ["parallel", "parallel"]} outs(%{{.*}} : tensor<?x1xi32>)
+  // CHECK: %[[START:.*]] = tensor.extract %[[RNG]][%{{.*}}, %{{.*}}] : tensor<4x1xi32>
+  // CHECK: %[[NUMBER:.*]] = arith.constant -626627285 : i32
+  // CHECK: arith.addi %[[START]], %[[NUMBER]]
   // CHECK: arith.shrui
   // CHECK: arith.xori
   // CHECK: arith.muli
+  // CHECK: linalg.yield %{{.*}} : i32
+  // CHECK-NOT: linalg.generic
+  // CHECK: return
+  %k:2 = gpt2.dropout_keys %rng ids [0, 3] : tensor<1xi32>, tensor<1xi32>
+
+  // What the elements of a row share of the hash is a row vector; 0.25 * 2^32
+  // is a constant.
+  // CHECK-LABEL: func.func private @dropout_1(
+  // CHECK-SAME: %{{.*}}: index, %[[X:.*]]: tensor<?x8xbf16>, %[[RNG:.*]]: tensor<4x1xi32>, %[[KEY:.*]]: tensor<1x1xi32>) -> tensor<?x8xbf16>
+  // CHECK: %[[HASH:.*]] = linalg.generic {indexing_maps = [#[[ONE]], #[[ID]]], iterator_types = ["parallel", "parallel"]} ins(%[[KEY]] : tensor<1x1xi32>) outs(%{{.*}} : tensor<?x1xi32>)
   // CHECK: %[[N:.*]] = linalg.index 0
   // CHECK: %[[T:.*]] = arith.constant 3 : index
   // CHECK: arith.divsi %[[N]], %[[T]]
+  // CHECK: tensor.extract %[[RNG]]
   // CHECK: arith.remsi %[[N]], %[[T]]
-  // CHECK: linalg.yield %{{.*}} : i32
   // CHECK: linalg.generic {indexing_maps = [#[[ID]], #[[ROW]], #[[ID]]], {{.*}} ins(%[[X]], %[[HASH]] :
   // CHECK: %[[C:.*]] = linalg.index 1
   // CHECK: arith.index_cast %[[C]] : index to i32
@@ -36,11 +46,11 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
   // CHECK: arith.constant 1.33333337
   // CHECK: arith.select %[[DROPPED]]
   // CHECK-NEXT: arith.truncf
-  %d = gpt2.dropout %x, %rng probability 0.25 id 3 batch 2 : tensor<6x8xbf16>
+  %d = gpt2.dropout %x, %rng, %k#1 probability 0.25 batch 2 : tensor<6x8xbf16>
   "test.use"(%d) : (tensor<6x8xbf16>) -> ()
 
   // Two row sums, dx, and two column sums over (reduction, parallel).
-  // CHECK-LABEL: func.func private @layer_norm_grad_1(
+  // CHECK-LABEL: func.func private @layer_norm_grad_2(
   // CHECK-SAME: %{{.*}}: index, %[[DY:.*]]: tensor<?x8xbf16>, %[[X:.*]]: tensor<?x8xf32>, %[[G:.*]]: tensor<1x8xf32>, %[[M:.*]]: tensor<?x1xf32>, %[[R:.*]]: tensor<?x1xf32>) -> (tensor<?x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>)
   // CHECK: linalg.generic {indexing_maps = [#[[ID]], #[[COLUMN]], #[[ROW]]], iterator_types = ["parallel", "reduction"]} ins(%[[DY]], %[[G]] :
   // CHECK: linalg.generic {indexing_maps = [#[[ID]], #[[COLUMN]], #[[ID]], #[[ROW]], #[[ROW]], #[[ROW]]], iterator_types = ["parallel", "reduction"]} ins(%[[DY]], %[[G]], %[[X]], %[[M]], %[[R]] :
@@ -55,7 +65,7 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
   "test.use"(%ln#0, %ln#1, %ln#2) : (tensor<6x8xf32>, tensor<8x2xf32>, tensor<8x2xf32>) -> ()
 
   // Without its column results it is an ordinary row kernel.
-  // CHECK-LABEL: func.func private @layer_norm_grad_2(
+  // CHECK-LABEL: func.func private @layer_norm_grad_3(
   // CHECK-SAME: -> tensor<?x8xf32>
   // CHECK-NOT: ["reduction", "parallel"]
   // CHECK: return

@@ -17,25 +17,33 @@ func.func @accumulate() attributes {
 
 // -----
 
-func.func @dropout(%x: tensor<6x8xf32>, %rng: tensor<4xi32>) {
-  // expected-error @+1 {{'gpt2.dropout' op the probability of dropping must be at least 0 and less than 1}}
-  %0 = gpt2.dropout %x, %rng probability 1.0 id 0 batch 2 : tensor<6x8xf32>
+func.func @dropout_keys(%rng: tensor<4xi32>) {
+  // expected-error @+1 {{'gpt2.dropout_keys' op needs one id a result, and a result, not 2 ids and 1 results}}
+  %0 = gpt2.dropout_keys %rng ids [1, 2] : tensor<1xi32>
   return
 }
 
 // -----
 
-func.func @dropout(%x: tensor<6x8xf32>, %rng: tensor<4xi32>) {
+func.func @dropout(%x: tensor<6x8xf32>, %rng: tensor<4xi32>, %k: tensor<1xi32>) {
   // expected-error @+1 {{'gpt2.dropout' op the probability of dropping must be at least 0 and less than 1}}
-  %0 = gpt2.dropout %x, %rng probability 0x7FC00000 id 0 batch 2 : tensor<6x8xf32>
+  %0 = gpt2.dropout %x, %rng, %k probability 1.0 batch 2 : tensor<6x8xf32>
   return
 }
 
 // -----
 
-func.func @dropout(%x: tensor<6x8xf32>, %rng: tensor<4xi32>) {
+func.func @dropout(%x: tensor<6x8xf32>, %rng: tensor<4xi32>, %k: tensor<1xi32>) {
+  // expected-error @+1 {{'gpt2.dropout' op the probability of dropping must be at least 0 and less than 1}}
+  %0 = gpt2.dropout %x, %rng, %k probability 0x7FC00000 batch 2 : tensor<6x8xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<6x8xf32>, %rng: tensor<4xi32>, %k: tensor<1xi32>) {
   // expected-error @+1 {{'gpt2.dropout' op 6 rows are not a multiple of batch 4}}
-  %0 = gpt2.dropout %x, %rng probability 0.5 id 0 batch 4 : tensor<6x8xf32>
+  %0 = gpt2.dropout %x, %rng, %k probability 0.5 batch 4 : tensor<6x8xf32>
   return
 }
 

@@ -17,8 +17,10 @@ gpt2.global state @train_state : tensor<8xf32>
 // CHECK-LABEL: @forward
 func.func @forward(%x: tensor<6x8xbf16>, %qkv: tensor<6x24xbf16>,
                    %rng: tensor<4xi32>) {
-  // CHECK: gpt2.dropout %arg0, %arg2 probability 1.000000e-01 id 3 batch 2 : tensor<6x8xbf16>
-  %d = gpt2.dropout %x, %rng probability 0.1 id 3 batch 2 : tensor<6x8xbf16>
+  // CHECK: %[[K:.*]]:2 = gpt2.dropout_keys %arg2 ids [0, 3] : tensor<1xi32>, tensor<1xi32>
+  %k0, %k3 = gpt2.dropout_keys %rng ids [0, 3] : tensor<1xi32>, tensor<1xi32>
+  // CHECK: gpt2.dropout %arg0, %arg2, %[[K]]#1 probability 1.000000e-01 batch 2 : tensor<6x8xbf16>
+  %d = gpt2.dropout %x, %rng, %k3 probability 0.1 batch 2 : tensor<6x8xbf16>
   // CHECK: gpt2.attention %arg1 batch 2 heads 2 scale 5.000000e-01 : tensor<6x24xbf16> -> tensor<6x8xbf16>, tensor<6x2xf32>
   %a, %lse = gpt2.attention %qkv batch 2 heads 2 scale 0.5
       : tensor<6x24xbf16> -> tensor<6x8xbf16>, tensor<6x2xf32>

@@ -49,7 +49,7 @@ gpt2.global state @train_state : tensor<8xf32>
 // CHECK-NEXT: func.func @accumulate
 
 // CHECK: %[[E:.*]] = gpt2.embed %inputs, %wte, %wpe
-// CHECK-NEXT: %[[D:.*]] = gpt2.dropout %[[E]], %rng probability 1.000000e-01 id 0
+// CHECK-NEXT: %[[D:.*]] = gpt2.dropout %[[E]], %rng, %[[KEY:.*]] probability 1.000000e-01
 // CHECK-NEXT: %[[Y:.*]], %[[M:.*]], %[[R:.*]] = gpt2.layer_norm %[[D]], %g, %b
 // CHECK-NEXT: %[[QKV:.*]] = gpt2.linear %[[Y]], %c, %cb
 // The forward op gains the log-sum-exp and keeps its attributes.
@@ -86,7 +86,7 @@ gpt2.global state @train_state : tensor<8xf32>
 // CHECK-NEXT: %[[DD:.*]] = gpt2.add %[[DX]], %[[DN]]
 // CHECK-NEXT: %[[DG:.*]] = gpt2.column_finish %[[GS]] into %g.grad
 // CHECK-NEXT: %[[DB:.*]] = gpt2.column_finish %[[BS]] into %b.grad
-// CHECK-NEXT: %[[DE:.*]] = gpt2.dropout %[[DD]], %rng probability 1.000000e-01 id 0 batch 3
+// CHECK-NEXT: %[[DE:.*]] = gpt2.dropout %[[DD]], %rng, %[[KEY]] probability 1.000000e-01 batch 3
 // The tied table has one gradient, to which the embedding adds its part.
 // CHECK-NEXT: %[[DWTE2:.*]], %[[DWPE:.*]] = gpt2.embed_grad %[[DE]], %inputs order %order into %[[DWTE]], %wpe.grad batch 3
 // CHECK-NEXT: gpt2.write @losses, %[[LOSSES]]
@@ -115,9 +115,10 @@ func.func @accumulate() attributes {
   %p = gpt2.read @p : tensor<8x8xf32>
   %pb = gpt2.read @pb : tensor<8xf32>
   %f = gpt2.read @f : tensor<8x8xf32>
+  %key = gpt2.dropout_keys %rng ids [0] : tensor<1xi32>
   %e = gpt2.embed %inputs, %wte, %wpe batch 3
       : tensor<12xi32>, tensor<128x8xf32>, tensor<16x8xf32> -> tensor<12x8xf32>
-  %d = gpt2.dropout %e, %rng probability 0.1 id 0 batch 3 : tensor<12x8xf32>
+  %d = gpt2.dropout %e, %rng, %key probability 0.1 batch 3 : tensor<12x8xf32>
   %y, %m, %r = gpt2.layer_norm %d, %g, %b epsilon 1.0e-5
       : (tensor<12x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<12x8xf32>, tensor<12x1xf32>, tensor<12x1xf32>)
   %qkv = gpt2.linear %y, %c, %cb : (tensor<12x8xf32>, tensor<24x8xf32>, tensor<24xf32>) -> tensor<12x24xf32>

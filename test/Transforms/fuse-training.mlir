@@ -148,6 +148,7 @@ gpt2.global state @dr : tensor<6x8xf32>
 gpt2.global state @x : tensor<6x8xf32>
 gpt2.global state @mean : tensor<6x1xf32>
 gpt2.global state @rng : tensor<4xi32>
+gpt2.global state @key : tensor<1xi32>
 gpt2.global state @g : tensor<8xf32>
 gpt2.global state @branch : tensor<6x8xbf16>
 gpt2.global gradient @dg : tensor<8xf32>
@@ -178,6 +179,7 @@ func.func @residual() attributes {
   %x = gpt2.read @x : tensor<6x8xf32>
   %mean = gpt2.read @mean : tensor<6x1xf32>
   %rng = gpt2.read @rng : tensor<4xi32>
+  %key = gpt2.read @key : tensor<1xi32>
   %g = gpt2.read @g : tensor<8xf32>
   %dg = gpt2.read @dg : tensor<8xf32>
   %db = gpt2.read @db : tensor<8xf32>
@@ -187,7 +189,7 @@ func.func @residual() attributes {
   %s = gpt2.add %dr, %dx : tensor<6x8xf32>
   %dg1 = gpt2.column_finish %gp into %dg : tensor<8x2xf32>, tensor<8xf32>
   %other = gpt2.activation relu %dw : tensor<8x8xf32>
-  %d = gpt2.dropout %s, %rng probability 0.1 id 3 batch 1 : tensor<6x8xf32>
+  %d = gpt2.dropout %s, %rng, %key probability 0.1 batch 1 : tensor<6x8xf32>
   %l = gpt2.cast %d : tensor<6x8xf32> to tensor<6x8xbf16>
   %cs = gpt2.column_sum %d : tensor<6x8xf32> -> tensor<8x2xf32>
   %db1 = gpt2.column_finish %cs into %db : tensor<8x2xf32>, tensor<8xf32>

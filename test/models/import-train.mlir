@@ -18,18 +18,19 @@ module {}
 
 // Embedding, then attention, its branch and the MLP's of each layer.
 // CHECK-NEXT: func.func @accumulate() attributes {gpt2.program = #gpt2.program<role = accumulate, batch = 2, tokens = 16>}
-// CHECK: %[[E:.*]] = gpt2.embed %inputs, %wte.weight, %wpe.weight batch 2 : tensor<32xi32>
-// CHECK-NEXT: %[[D:.*]] = gpt2.dropout %[[E]], %rng probability 1.000000e-01 id 0 batch 2 : tensor<32x64xf32>
+// CHECK: %[[K:.*]]:5 = gpt2.dropout_keys %rng ids [0, 2, 3, 5, 6] : tensor<1xi32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>
+// CHECK-NEXT: %[[E:.*]] = gpt2.embed %inputs, %wte.weight, %wpe.weight batch 2 : tensor<32xi32>
+// CHECK-NEXT: %[[D:.*]] = gpt2.dropout %[[E]], %rng, %[[K]]#0 probability 1.000000e-01 batch 2 : tensor<32x64xf32>
 // CHECK-NEXT: gpt2.layer_norm %[[D]]
 // CHECK: %[[A:.*]] = gpt2.attention %{{.*}} rng %rng dropout 1.000000e-01 id 1 batch 2 heads 2
-// CHECK-NEXT: %[[P:.*]] = gpt2.linear %[[A]], %h.0.attn.c_proj.weight, %h.0.attn.c_proj.bias {f32_result}
-// CHECK-NEXT: %[[PD:.*]] = gpt2.dropout %[[P]], %rng probability 1.000000e-01 id 2 batch 2
+// CHECK-NEXT: %[[P:.*]] = gpt2.linear %[[A]], %h.0.attn.c_proj.weight, %h.0.attn.c_proj.bias {f32_result, 
+// CHECK-NEXT: %[[PD:.*]] = gpt2.dropout %[[P]], %rng, %[[K]]#1 probability 1.000000e-01 batch 2
 // CHECK-NEXT: gpt2.add %[[D]], %[[PD]]
 // CHECK: gpt2.linear {{.*}}, %h.0.mlp.c_proj.weight
-// CHECK-NEXT: gpt2.dropout %{{.*}}, %rng probability 1.000000e-01 id 3 batch 2
+// CHECK-NEXT: gpt2.dropout %{{.*}}, %rng, %[[K]]#2 probability 1.000000e-01 batch 2
 // CHECK: gpt2.attention %{{.*}} dropout 1.000000e-01 id 4
-// CHECK: gpt2.dropout %{{.*}} id 5
-// CHECK: gpt2.dropout %{{.*}} id 6
+// CHECK: gpt2.dropout %{{.*}}, %rng, %[[K]]#3
+// CHECK: gpt2.dropout %{{.*}}, %rng, %[[K]]#4
 // CHECK: %[[LOGITS:.*]] = gpt2.linear {{.*}}, %wte.weight :
 // CHECK-NEXT: %[[LOSSES:.*]] = gpt2.cross_entropy %[[LOGITS]], %targets vocab 257
 // CHECK-NEXT: gpt2.write @losses, %[[LOSSES]]
@@ -47,7 +48,7 @@ module {}
 // positions and one sequence where nothing else is said.
 // OVERRIDE: \22attn_pdrop\22: 0.25,{{.*}}\22embd_pdrop\22: 0.25,{{.*}}\22resid_pdrop\22: 0.25,
 // OVERRIDE: func.func @accumulate() attributes {gpt2.program = #gpt2.program<role = accumulate, batch = 1, tokens = 64>}
-// OVERRIDE: gpt2.dropout %{{.*}} probability 2.500000e-01 id 0 batch 1
+// OVERRIDE: gpt2.dropout %{{.*}} probability 2.500000e-01 batch 1
 // OVERRIDE: gpt2.attention %{{.*}} dropout 2.500000e-01 id 1
 
 // NONE: @accumulate

@@ -1,6 +1,7 @@
 // The training ops' decompositions, compiled, against their evaluation in
 // double.
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/Device/DropoutMath.h"
 #include "test/unit/CodegenCPU/KernelHarness.h"
 #include "test/unit/GPT2/RegionEvaluator.h"
 
@@ -101,6 +102,12 @@ Tensor trainState() {
   });
 }
 
+Tensor randomState() {
+  return Tensor::make(DType::I32, 4, 1, [](int64_t i, int64_t) {
+    return i == 1 ? -123456789 : 7 * i + 1;
+  });
+}
+
 class TrainingWidths : public testing::TestWithParam<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(, TrainingWidths, testing::Values(1, 5, 64, 203, 768),
                          testing::PrintToStringParamName());
@@ -108,13 +115,13 @@ INSTANTIATE_TEST_SUITE_P(, TrainingWidths, testing::Values(1, 5, 64, 203, 768),
 TEST_P(TrainingWidths, Dropout) {
   for (DType element : {DType::F32, DType::BF16, DType::F16}) {
     Tensor x = Tensor::random(element, 6, GetParam(), 1);
-    Tensor rng = Tensor::make(DType::I32, 4, 1, [](int64_t i, int64_t) {
-      return i == 1 ? -123456789 : 7 * i + 1;
-    });
+    Tensor rng = randomState();
+    Tensor key = Tensor::make(DType::I32, 1, 1,
+                              [](int64_t, int64_t) { return -987654321; });
     std::string type = typeOf(x);
-    check({program("gpt2.dropout %0, %1 probability 0.3 id 9 batch 2 : " + type,
-                   {type, "tensor<4xi32>"}, {type}),
-           {x, rng},
+    check({program("gpt2.dropout %0, %1, %2 probability 0.3 batch 2 : " + type,
+                   {type, "tensor<4xi32>", "tensor<1xi32>"}, {type}),
+           {x, rng, key},
            {x},
            6},
           2e-7);
@@ -152,21 +159,24 @@ TEST_P(TrainingWidths, LayerNormGradient) {
 TEST_P(TrainingWidths, FusedDropoutAndBiasGradient) {
   constexpr int64_t rows = 12, blocks = 5;
   Tensor dy = Tensor::random(DType::F32, rows, GetParam(), 1);
-  Tensor rng = Tensor::make(DType::I32, 4, 1,
-                            [](int64_t i, int64_t) { return 3 * i + 5; });
+  Tensor rng = randomState();
+  Tensor key =
+      Tensor::make(DType::I32, 1, 1, [](int64_t, int64_t) { return 77; });
   Tensor low(DType::BF16, rows, GetParam()),
       sums(DType::F32, GetParam(), blocks);
   std::string type = typeOf(dy), lowType = typeOf(low), sumType = typeOf(sums);
   std::string op = "gpt2.fused row (%a = %0 : " + type +
-                   ", %b = %1 : tensor<4xi32>) -> (" + lowType + ", " +
-                   sumType + ") {\n    %d = gpt2.dropout %a, %b probability " +
-                   "0.5 id 1 batch 4 : " + type +
-                   "\n    %s = gpt2.column_sum " + "%d : " + type + " -> " +
-                   sumType + "\n    %l = gpt2.cast %d : " + type + " to " +
-                   lowType + "\n    gpt2.yield %l, %s : " + lowType + ", " +
-                   sumType + "\n  }";
-  check({program(op, {type, "tensor<4xi32>"}, {lowType, sumType}),
-         {dy, rng},
+                   ", %b = %1 : tensor<4xi32>, %c = %2 : tensor<1xi32>) -> (" +
+                   lowType + ", " + sumType +
+                   ") {\n    %d = gpt2.dropout %a, %b, %c probability 0.5 " +
+                   "batch 4 : " + type + "\n    %s = gpt2.column_sum " +
+                   "%d : " + type + " -> " + sumType +
+                   "\n    %l = gpt2.cast %d : " + type + " to " + lowType +
+                   "\n    gpt2.yield %l, %s : " + lowType + ", " + sumType +
+                   "\n  }";
+  check({program(op, {type, "tensor<4xi32>", "tensor<1xi32>"},
+                 {lowType, sumType}),
+         {dy, rng, key},
          {low, sums},
          rows,
          blocks},
@@ -220,6 +230,22 @@ TEST_P(TrainingWidths, ColumnFinish) {
          {sums},
          10},
         2e-5);
+}
+
+TEST(Training, DropoutKeys) {
+  Tensor rng = randomState(), key(DType::I32, 1, 1);
+  int32_t slot[4];
+  std::memcpy(slot, rng.bytes.data(), sizeof slot);
+  const int32_t ids[] = {0, 5, 145};
+  Tensors keys =
+      runKernel(program("gpt2.dropout_keys %0 ids [0, 5, 145] : tensor<1xi32>, "
+                        "tensor<1xi32>, tensor<1xi32>",
+                        {"tensor<4xi32>"},
+                        {"tensor<1xi32>", "tensor<1xi32>", "tensor<1xi32>"}),
+                {rng}, {key, key, key}, 1);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(keys[i].at(0),
+              static_cast<int32_t>(gpt2rt::dropoutKey(slot, ids[i])));
 }
 
 TEST(Training, ActivationGradients) {

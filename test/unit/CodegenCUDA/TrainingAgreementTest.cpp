@@ -38,7 +38,25 @@ std::string function(const std::string &name, const std::string &op,
          "\n  return " + values + " : " + results + "\n}\n";
 }
 
-// Two sequences of three positions; seeds and sample numbers wrap around.
+// Seeds and numbers wrap around.
+TEST(TrainingAgreement, DropoutKeysAreEqualToTheBit) {
+  BothTargets both(function("keys",
+                            "gpt2.dropout_keys %0 ids [0, 145] : "
+                            "tensor<1xi32>, tensor<1xi32>",
+                            {"tensor<4xi32>"},
+                            {"tensor<1xi32>", "tensor<1xi32>"}));
+  Tensor key(DType::I32, 1, 1);
+  both.run("keys",
+           {Tensor::make(DType::I32, 4, 1,
+                         [](int64_t i, int64_t) {
+                           return i == 1 ? -123456789 : 2147483647 - i;
+                         })},
+           {key, key}, 1);
+  both.expectEqualBits("keys");
+  EXPECT_NE(both.onCpu[0].at(0), both.onCpu[1].at(0));
+}
+
+// Two sequences of three positions; sample numbers wrap around.
 TEST(TrainingAgreement, DropoutIsEqualToTheBit) {
   constexpr int64_t rows = 6;
   std::string text;
@@ -47,18 +65,20 @@ TEST(TrainingAgreement, DropoutIsEqualToTheBit) {
       std::string type = typeOf(Tensor(element, rows, columns));
       text += function(
           "d" + std::to_string(columns) + Tensor(element, 1, 1).mlirElement(),
-          "gpt2.dropout %0, %1 probability 0.3 id 9 batch 2 : " + type,
-          {type, "tensor<4xi32>"}, {type});
+          "gpt2.dropout %0, %1, %2 probability 0.3 batch 2 : " + type,
+          {type, "tensor<4xi32>", "tensor<1xi32>"}, {type});
     }
   BothTargets both(text);
   Tensor rng = Tensor::make(DType::I32, 4, 1, [](int64_t i, int64_t) {
     return i == 1 ? -123456789 : i == 3 ? 2147483647 : 7 * i + 1;
   });
+  Tensor key = Tensor::make(DType::I32, 1, 1,
+                            [](int64_t, int64_t) { return -987654321; });
   for (int64_t columns : {1, 20, 768})
     for (DType element : floats) {
       std::string name =
           "d" + std::to_string(columns) + Tensor(element, 1, 1).mlirElement();
-      both.run(name, {Tensor::random(element, rows, columns, 1), rng},
+      both.run(name, {Tensor::random(element, rows, columns, 1), rng, key},
                {Tensor(element, rows, columns)}, rows);
       both.expectEqualBits(name);
       if (columns < 768)

@@ -26,17 +26,24 @@ bool isKept(const Rng &rng, uint32_t id, uint32_t tokens, uint32_t row,
 }
 
 Matrix drop(RegionEvaluator &evaluator, const Matrix &x, const Rng &rng,
-            uint32_t id, int64_t batch) {
+            int32_t id, int64_t batch) {
   Matrix slot(4, 1);
   for (int64_t i = 0; i < 4; ++i)
     slot.at(i) = rng[i];
+  Matrix key = evaluator.run(
+      "func.func @k(%rng: tensor<4xi32>) -> tensor<1xi32> {\n  %k:2 = "
+      "gpt2.dropout_keys %rng ids [99, " +
+          std::to_string(id) +
+          "] : tensor<1xi32>, tensor<1xi32>\n  return %k#1 : "
+          "tensor<1xi32>\n}",
+      {slot}, 1)[0];
   std::string type = "tensor<" + std::to_string(x.rows) + "x32xf32>";
-  std::string text = "func.func @k(%x: " + type + ", %rng: tensor<4xi32>) -> " +
-                     type +
-                     " {\n  %y = gpt2.dropout %x, %rng probability 0.25 id " +
-                     std::to_string(id) + " batch " + std::to_string(batch) +
-                     " : " + type + "\n  return %y : " + type + "\n}";
-  return evaluator.run(text, {x, slot}, x.rows)[0];
+  std::string text =
+      "func.func @k(%x: " + type +
+      ", %rng: tensor<4xi32>, %key: tensor<1xi32>) -> " + type +
+      " {\n  %y = gpt2.dropout %x, %rng, %key probability 0.25 batch " +
+      std::to_string(batch) + " : " + type + "\n  return %y : " + type + "\n}";
+  return evaluator.run(text, {x, slot, key}, x.rows)[0];
 }
 
 TEST(Dropout, FollowsTheHash) {
@@ -46,7 +53,7 @@ TEST(Dropout, FollowsTheHash) {
   for (const Rng &rng :
        {Rng{1, 2, 3, 4}, Rng{-16, std::numeric_limits<int32_t>::min(), 0, 0},
         Rng{12345, 0, 999, 0x7fffffff}})
-    for (uint32_t id : {0u, 7u, 2000u}) {
+    for (int32_t id : {0, 7, 2000}) {
       Matrix y = drop(evaluator, x, rng, id, batch);
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < columns; ++j) {
@@ -77,11 +84,11 @@ TEST(Dropout, MasksDifferAndHitTheProbability) {
   RegionEvaluator evaluator;
   Matrix ones(256, columns, 1.0);
   Matrix first = drop(evaluator, ones, {1, 2, 3, 4}, 5, 16);
-  const std::pair<Rng, uint32_t> others[] = {{{2, 2, 3, 4}, 5},
-                                             {{1, 3, 3, 4}, 5},
-                                             {{1, 2, 4, 4}, 5},
-                                             {{1, 2, 3, 20}, 5},
-                                             {{1, 2, 3, 4}, 6}};
+  const std::pair<Rng, int32_t> others[] = {{{2, 2, 3, 4}, 5},
+                                            {{1, 3, 3, 4}, 5},
+                                            {{1, 2, 4, 4}, 5},
+                                            {{1, 2, 3, 20}, 5},
+                                            {{1, 2, 3, 4}, 6}};
   for (const auto &[rng, id] : others) {
     Matrix other = drop(evaluator, ones, rng, id, 16);
     int dropped = 0, both = 0;
