@@ -73,7 +73,7 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
   "test.use"(%dx#0) : (tensor<6x8xf32>) -> ()
 
   // Without its statistics, a norm is one map.
-  // CHECK-LABEL: func.func private @normalize_3(
+  // CHECK-LABEL: func.func private @normalize_4(
   // CHECK-SAME: %{{.*}}: index, %[[X:.*]]: tensor<?x8xf32>, %[[M:.*]]: tensor<?x1xf32>, %[[R:.*]]: tensor<?x1xf32>, %[[G:.*]]: tensor<1x8xf32>) -> tensor<?x8xbf16>
   // CHECK-NOT: reduction
   // CHECK: ins(%[[X]], %[[M]], %[[R]], %[[G]], %[[G]] :
@@ -83,14 +83,14 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
   "test.use"(%y) : (tensor<6x8xbf16>) -> ()
 
   // A vector is one column.
-  // CHECK-LABEL: func.func private @column_sum_4(
+  // CHECK-LABEL: func.func private @column_sum_5(
   // CHECK-SAME: %{{.*}}: index, %[[X:.*]]: tensor<?x1xf32>) -> tensor<1x1xf32>
   // CHECK: linalg.generic {indexing_maps = [#[[ID]], #[[COLUMN]]], iterator_types = ["reduction", "parallel"]} ins(%[[X]] :
   %c = gpt2.column_sum %g : tensor<8xf32> -> tensor<1x2xf32>
   "test.use"(%c) : (tensor<1x2xf32>) -> ()
 
   // An ordinary row kernel over the columns.
-  // CHECK-LABEL: func.func private @column_finish_5(
+  // CHECK-LABEL: func.func private @column_finish_6(
   // CHECK-SAME: %{{.*}}: index, %[[P:.*]]: tensor<?x2xf32>, %[[A:.*]]: tensor<?x1xf32>) -> tensor<?x1xf32>
   // CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ["parallel", "reduction"]} ins(%[[P]] :
   // CHECK: linalg.generic {{.*}} ins(%[[A]], %[[SUM]] :
@@ -98,14 +98,14 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
   %f = gpt2.column_finish %part into %g : tensor<8x2xf32>, tensor<8xf32>
   "test.use"(%f) : (tensor<8xf32>) -> ()
 
-  // CHECK-LABEL: func.func private @column_finish_6(
+  // CHECK-LABEL: func.func private @column_finish_7(
   // CHECK-SAME: %{{.*}}: index, %[[P:.*]]: tensor<?x2xf32>) -> tensor<?x1xf32>
   // CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ["parallel", "reduction"]} ins(%[[P]] :
   // CHECK: linalg.generic {{.*}} ins(%[[SUM]] :
   %alone = gpt2.column_finish %part : tensor<8x2xf32>
   "test.use"(%alone) : (tensor<8xf32>) -> ()
 
-  // CHECK-LABEL: func.func private @activation_grad_7(
+  // CHECK-LABEL: func.func private @activation_grad_8(
   // CHECK: ^bb0(%[[DY:.*]]: bf16, %[[X:.*]]: bf16, %{{.*}}: bf16):
   // CHECK-DAG: %[[DYF:.*]] = arith.extf %[[DY]]
   // CHECK-DAG: %[[XF:.*]] = arith.extf %[[X]]
@@ -118,7 +118,7 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
 
   // The losses' column result is 1x1; the factor of a row that is not scored
   // is 0.
-  // CHECK-LABEL: func.func private @cross_entropy_grad_8(
+  // CHECK-LABEL: func.func private @cross_entropy_grad_9(
   // CHECK-SAME: %{{.*}}: index, %[[L:.*]]: tensor<?x128xbf16>, %[[T:.*]]: tensor<?x1xi32>, %[[P:.*]]: tensor<16x1xf32>, %[[S:.*]]: tensor<8x1xf32>) -> (tensor<?x1xf32>, tensor<1x1xf32>, tensor<?x128xbf16>)
   // CHECK: math.log
   // CHECK: %[[TOTAL:.*]] = linalg.generic {indexing_maps = [#[[ID]], #[[COLUMN]]], iterator_types = ["reduction", "parallel"]}
@@ -137,21 +137,21 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
   "test.use"(%ce#0, %ce#1, %ce#2) : (tensor<6xf32>, tensor<1x2xf32>, tensor<6x128xbf16>) -> ()
 
   // Row sums first, then the sum over rows; of a vector only the latter.
-  // CHECK-LABEL: func.func private @square_sum_9(
+  // CHECK-LABEL: func.func private @square_sum_10(
   // CHECK: %[[SCALE:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<?x1xf32>)
   // CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]}
   // CHECK: arith.divf
   // CHECK: linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]}
   %q = gpt2.square_sum %r, %s : tensor<6x8xf32> -> tensor<1x2xf32>
   "test.use"(%q) : (tensor<1x2xf32>) -> ()
-  // CHECK-LABEL: func.func private @square_sum_10(
+  // CHECK-LABEL: func.func private @square_sum_11(
   // CHECK-NOT: ["parallel", "reduction"]
   // CHECK: iterator_types = ["reduction", "parallel"]}
   %v = gpt2.square_sum %g, %s : tensor<8xf32> -> tensor<1x2xf32>
   "test.use"(%v) : (tensor<1x2xf32>) -> ()
 
   // A row is a number of the state, chosen by the row's number.
-  // CHECK-LABEL: func.func private @step_state_11(
+  // CHECK-LABEL: func.func private @step_state_12(
   // CHECK-SAME: %{{.*}}: index, %[[N:.*]]: tensor<1x1xf32>, %{{.*}}: tensor<16x1xf32>, %{{.*}}: tensor<8x1xf32>) -> tensor<?x1xf32>
   // CHECK: linalg.generic {indexing_maps = [#[[ONE]], #[[ID]]], {{.*}} ins(%[[N]] :
   // CHECK: math.sqrt
@@ -161,7 +161,7 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
   "test.use"(%st) : (tensor<8xf32>) -> ()
 
   // Without decay and a low result; the gradient is cleared last.
-  // CHECK-LABEL: func.func private @adamw_12(
+  // CHECK-LABEL: func.func private @adamw_13(
   // CHECK-SAME: -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
   // CHECK: math.sqrt
   // CHECK: %[[ZEROS:.*]] = linalg.generic
@@ -172,7 +172,7 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
   "test.use"(%w#0, %w#1, %w#2, %w#3) : (tensor<6x8xf32>, tensor<6x8xf32>, tensor<6x8xf32>, tensor<6x8xf32>) -> ()
 
   // Decay adds one number, and low is p rounded.
-  // CHECK-LABEL: func.func private @adamw_13(
+  // CHECK-LABEL: func.func private @adamw_14(
   // CHECK-SAME: -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf16>)
   // CHECK: arith.truncf %{{.*}} : f32 to f16
   %u:5 = gpt2.adamw %r, %r, %r, %r, %p, %s {decay} : tensor<6x8xf32> -> tensor<6x8xf16>
@@ -182,7 +182,7 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
 
 // A fused region's column result; its rows are those of the other ops.
 func.func @fused(%dy: tensor<6x8xf32>, %x: tensor<6x8xf32>) {
-  // CHECK-LABEL: func.func private @fused_14(
+  // CHECK-LABEL: func.func private @fused_15(
   // CHECK-SAME: -> (tensor<1x8xf32>, tensor<?x8xf32>)
   // CHECK: %[[DX:.*]] = linalg.generic
   // CHECK: %[[SUM:.*]] = linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]} ins(%[[DX]] :
