@@ -24,7 +24,8 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "test/numerics"))
 
-from tools import MODELS, SHARED, Report, Tools  # noqa: E402
+from tools import (MODELS, SHARED, Report, Tools,  # noqa: E402
+                   largest_difference)
 
 TINY, TINY_STEPS = "base", 12
 # fp32 on both targets: sums in another order, no other rounding.
@@ -51,12 +52,12 @@ class TrainTools(Tools):
     def has(self, path):
         return path.exists() and not self.fresh
 
-    def plan(self, model, target, precision, *flags):
+    def plan(self, model, target, precision, *flags, mode="train"):
         flags = [f"--target={target}", f"--precision={precision}", *flags]
         if target == "cuda":
             flags.append(f"--arch={self.arch}")
-        path = self.plan_path(model, "train", *flags)
-        return path if self.has(path) else self.compile(model, "train", *flags)
+        path = self.plan_path(model, mode, *flags)
+        return path if self.has(path) else self.compile(model, mode, *flags)
 
     def train(self, plan, run, data, *flags):
         """The JSON objects of a fresh run's steps."""
@@ -125,6 +126,38 @@ def check_tiny(report, tools):
                for name in ("model.safetensors", "optimizer.safetensors"))
     report.check(same, "tiny fp32: stopped at step 7 and resumed, step "
                  f"{TINY_STEPS} equals an undisturbed run bit for bit")
+
+
+def tiny_eval_plan(tools):
+    return tools.plan(MODELS / TINY, "cuda", "fp32", mode="eval")
+
+
+def check_checkpoint(report, tools):
+    """A checkpoint of ours gives transformers our logits."""
+    if not has_torch():
+        return
+    import torch
+    import transformers
+    model = tools.work / f"tiny-cuda/checkpoint-{TINY_STEPS}"
+    ids = [(3 * i) % 89 for i in range(24)]
+    ours = tools.logits(tiny_eval_plan(tools), model, ids)
+    net = transformers.GPT2LMHeadModel.from_pretrained(model).eval()
+    with torch.no_grad():
+        theirs = net(torch.tensor([ids])).logits[0].tolist()
+    worst = max(largest_difference(a, b) for a, b in zip(ours, theirs))
+    report.check(worst <= TINY_TOLERANCE,
+                 f"tiny fp32: transformers loads the checkpoint, logits differ "
+                 f"by {worst:.1e} of the largest")
+
+
+def has_torch():
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        print(f"skipped: {error}")
+        return False
+    return True
 
 
 def gpt2_plans(tools):
@@ -208,11 +241,7 @@ def mean_differences(ours, theirs):
 
 
 def check_gpt2(report, tools):
-    try:
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        print(f"skipped: {error}")
+    if not has_torch():
         return
     model, data = initial_model(tools.work), text_data(tools)
     for precision, plan in gpt2_plans(tools).items():
@@ -242,6 +271,7 @@ def main():
     tools = TrainTools(args.bin, args.work, args.arch, fresh=args.prepare)
     if args.prepare:
         tiny_plan(tools, "cuda")
+        tiny_eval_plan(tools)
         cpu_losses(tools)
         if SHARED.is_dir():
             gpt2_plans(tools)
@@ -249,6 +279,7 @@ def main():
         return
     report = Report()
     check_tiny(report, tools)
+    check_checkpoint(report, tools)
     if (tools.work / "text.bin").exists() or SHARED.is_dir():
         check_gpt2(report, tools)
     else:
