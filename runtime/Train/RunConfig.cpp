@@ -121,7 +121,9 @@ Status gpt2rt::readConfig(std::string_view text, std::string_view what,
   if (!object.is_object())
     return dataLoss(what, " is ", jsonTypeName(object), ", expected an object");
   std::vector<ConfigField> fields = configFields(config);
-  for (auto &[key, value] : object.items()) {
+  for (auto &item : object.items()) {
+    const std::string &key = item.key();
+    const Json &value = item.value();
     auto field = std::find_if(fields.begin(), fields.end(),
                               [&](auto &known) { return key == known.name; });
     if (field == fields.end()) {
