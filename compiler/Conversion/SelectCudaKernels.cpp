@@ -41,10 +41,19 @@ struct LaunchBuffers {
   SmallVector<Value> ins;
   SmallVector<Value> outs;
   SmallVector<int32_t> updates;
+  SmallVector<int32_t> scalars;
 
   void addUpdate(Value buffer) {
     updates.push_back(outs.size());
     outs.push_back(buffer);
+  }
+  /// What attention with dropout reads beside its tensors.
+  template <typename Op>
+  void addDropout(Op op) {
+    if (!op.getRng())
+      return;
+    ins.push_back(op.getRng());
+    scalars.push_back(static_cast<int32_t>(*op.getDropoutId()));
   }
 };
 
@@ -127,7 +136,6 @@ private:
     config.emplace_back(
         "dropout_scale",
         builder.getF32FloatAttr(static_cast<float>(1.0 / (1.0 - dropout))));
-    config.push_back(intEntry("dropout_id", op.getDropoutId().value_or(0)));
     return config;
   }
 
@@ -174,12 +182,15 @@ SelectCudaKernels::launch(Operation *op, StringRef kind,
   auto updates = buffers.updates.empty()
                      ? DenseI32ArrayAttr()
                      : builder.getDenseI32ArrayAttr(buffers.updates);
+  auto scalars = buffers.scalars.empty()
+                     ? DenseI32ArrayAttr()
+                     : builder.getDenseI32ArrayAttr(buffers.scalars);
   ++numTemplates;
-  return plan::LaunchOp::create(
-      builder, op->getLoc(), kernel.getSymName(), rows, buffers.ins,
-      buffers.outs, updates, /*scalars=*/DenseI32ArrayAttr(),
-      /*grid=*/DenseI32ArrayAttr(), /*dynamic_rows=*/false,
-      /*programmatic=*/false);
+  return plan::LaunchOp::create(builder, op->getLoc(), kernel.getSymName(),
+                                rows, buffers.ins, buffers.outs, updates,
+                                scalars, /*grid=*/DenseI32ArrayAttr(),
+                                /*dynamic_rows=*/false,
+                                /*programmatic=*/false);
 }
 
 Value SelectCudaKernels::counters(OpBuilder &builder, Location loc) {
@@ -275,8 +286,7 @@ LogicalResult SelectCudaKernels::selectFlashForward(plan::AttentionOp op) {
     return op.emitOpError("with dropout needs an lse: only training drops");
   LaunchBuffers buffers;
   buffers.ins = {op.getQkv()};
-  if (op.getRng())
-    buffers.ins.push_back(op.getRng());
+  buffers.addDropout(op);
   buffers.outs = {op.getOut(), op.getLse()};
   return replace(op, "flash_forward", trainingEntries(op),
                  op.getBatch() * op.getTokens(), std::move(buffers));
@@ -287,8 +297,7 @@ LogicalResult SelectCudaKernels::select(plan::AttentionGradOp op) {
   int64_t rows = op.getBatch() * op.getTokens();
   LaunchBuffers query;
   query.ins = {op.getQkv(), op.getOut(), op.getLse(), op.getDout()};
-  if (op.getRng())
-    query.ins.push_back(op.getRng());
+  query.addDropout(op);
   query.outs = {op.getDqkv()};
   FailureOr<plan::LaunchOp> first =
       launch(op, "flash_backward_query", config, rows, std::move(query));
@@ -298,8 +307,7 @@ LogicalResult SelectCudaKernels::select(plan::AttentionGradOp op) {
   Value workspace = first->getOuts().back();
   LaunchBuffers key;
   key.ins = {op.getQkv(), op.getDout(), workspace};
-  if (op.getRng())
-    key.ins.push_back(op.getRng());
+  key.addDropout(op);
   key.addUpdate(op.getDqkv());
   return replace(op, "flash_backward_key", config, rows, std::move(key));
 }

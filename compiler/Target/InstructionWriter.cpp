@@ -38,12 +38,8 @@ public:
       access.push_back(op.isUpdate(i) ? fb::Access::ReadWrite
                                       : fb::Access::Write);
     }
-    // Sorted out here and not in the runtime: CUDA kernels take the number of
-    // rows as their first scalar.
-    std::vector<int32_t> scalars;
-    if (op.getGrid())
-      scalars.push_back(static_cast<int32_t>(op.getRows()));
-    llvm::append_range(scalars, op.getScalars().value_or(ArrayRef<int32_t>()));
+    std::vector<int32_t> scalars =
+        op.getScalars().value_or(ArrayRef<int32_t>()).vec();
     auto buffersOffset = builder.CreateVector(buffers);
     auto accessOffset = builder.CreateVector(access);
     auto scalarsOffset = builder.CreateVector(scalars);

@@ -147,6 +147,8 @@ void Printer::print(const fb::Launch &op) {
      << " rows " << op.rows();
   if (root.target() == fb::Target::CUDA)
     os << " grid " << op.grid_x() << 'x' << op.grid_y() << 'x' << op.grid_z();
+  for (unsigned i = 0; op.scalars() && i < op.scalars()->size(); ++i)
+    os << " scalar " << op.scalars()->Get(i);
   for (unsigned i = 0; i < op.buffers()->size(); ++i) {
     constexpr StringRef access[] = {"", "in", "out", "inout"};
     os << ' ' << access[unsigned(op.access()->Get(i))] << ' '

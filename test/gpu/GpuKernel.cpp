@@ -4,6 +4,7 @@
 #include "test/gpu/GpuKernel.h"
 
 #include "runtime/Support/File.h"
+#include "test/unit/CodegenCUDA/RowKernelChecks.h"
 
 #include <algorithm>
 #include <chrono>
@@ -32,6 +33,8 @@ public:
     for (CUdeviceptr &pointer : pointers)
       arguments.push_back(&pointer);
     arguments.push_back(&rows);
+    // Read by kernels that drop out only.
+    arguments.push_back(&number);
     CUlaunchAttribute attribute = {};
     attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     attribute.value.programmaticStreamSerializationAllowed = 1;
@@ -55,6 +58,7 @@ private:
   LaunchShape shape;
   GpuKernel::Arguments pointers;
   int rows;
+  int number = gpt2test::dropoutNumber;
 };
 
 } // namespace

@@ -727,62 +727,62 @@ plan.kernel @dropout "row" body {
 plan.kernel @forward_bf16 "flash_forward" config
   {dtype = bf16, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
    scale = 0.125 : f32, dropout_threshold = 0 : i64,
-   dropout_scale = 1.0 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.0 : f32}
 
 plan.kernel @backward_query_bf16 "flash_backward_query" config
   {dtype = bf16, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
    scale = 0.125 : f32, dropout_threshold = 0 : i64,
-   dropout_scale = 1.0 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.0 : f32}
 
 plan.kernel @backward_key_bf16 "flash_backward_key" config
   {dtype = bf16, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
    scale = 0.125 : f32, dropout_threshold = 0 : i64,
-   dropout_scale = 1.0 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.0 : f32}
 
 plan.kernel @forward_drop "flash_forward" config
   {dtype = bf16, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
    scale = 0.125 : f32, dropout_threshold = 429496729 : i64,
-   dropout_scale = 1.1111111640930176 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.1111111640930176 : f32}
 
 plan.kernel @backward_query_drop "flash_backward_query" config
   {dtype = bf16, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
    scale = 0.125 : f32, dropout_threshold = 429496729 : i64,
-   dropout_scale = 1.1111111640930176 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.1111111640930176 : f32}
 
 plan.kernel @backward_key_drop "flash_backward_key" config
   {dtype = bf16, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
    scale = 0.125 : f32, dropout_threshold = 429496729 : i64,
-   dropout_scale = 1.1111111640930176 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.1111111640930176 : f32}
 
 plan.kernel @forward_f32 "flash_forward" config
   {dtype = f32, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
    scale = 0.125 : f32, dropout_threshold = 0 : i64,
-   dropout_scale = 1.0 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.0 : f32}
 
 plan.kernel @backward_query_f32 "flash_backward_query" config
   {dtype = f32, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
    scale = 0.125 : f32, dropout_threshold = 0 : i64,
-   dropout_scale = 1.0 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.0 : f32}
 
 plan.kernel @backward_key_f32 "flash_backward_key" config
   {dtype = f32, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
    scale = 0.125 : f32, dropout_threshold = 0 : i64,
-   dropout_scale = 1.0 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.0 : f32}
 
 plan.kernel @forward_wide "flash_forward" config
   {dtype = f16, heads = 6 : i64, head_size = 128 : i64, positions = 1024 : i64,
    scale = 0.08838834764831845 : f32, dropout_threshold = 0 : i64,
-   dropout_scale = 1.0 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.0 : f32}
 
 plan.kernel @backward_query_wide "flash_backward_query" config
   {dtype = f16, heads = 6 : i64, head_size = 128 : i64, positions = 1024 : i64,
    scale = 0.08838834764831845 : f32, dropout_threshold = 0 : i64,
-   dropout_scale = 1.0 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.0 : f32}
 
 plan.kernel @backward_key_wide "flash_backward_key" config
   {dtype = f16, heads = 6 : i64, head_size = 128 : i64, positions = 1024 : i64,
    scale = 0.08838834764831845 : f32, dropout_threshold = 0 : i64,
-   dropout_scale = 1.0 : f32, dropout_id = 7 : i64}
+   dropout_scale = 1.0 : f32}
 
 plan.kernel @embed_grad "embed_grad" config
   {columns = 768 : i64, vocab = 50304 : i64, positions = 1024 : i64}

@@ -120,6 +120,9 @@ void HostKernels::run(const std::string &name, std::vector<Buffer *> buffers,
   for (void *&pointer : pointers)
     arguments.push_back(&pointer);
   arguments.push_back(&rows);
+  // Read by kernels that drop out only.
+  int number = dropoutNumber;
+  arguments.push_back(&number);
   unsigned grid[] = {geometry->gridX, geometry->gridY, geometry->gridZ};
   launch(grid, geometry->blockThreads, arguments.data());
 }

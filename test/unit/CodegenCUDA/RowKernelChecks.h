@@ -37,6 +37,9 @@ struct Buffer {
 };
 
 /// Runs kernels of one file of test/Codegen/CUDA.
+/// What kernels get for the number of the dropout op that they belong to.
+inline constexpr int dropoutNumber = 7;
+
 class KernelRunner {
 public:
   virtual ~KernelRunner() = default;

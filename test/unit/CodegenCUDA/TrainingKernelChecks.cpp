@@ -25,7 +25,6 @@ struct FlashCase {
 };
 
 const int32_t rngState[] = {0x12345678, -5, 1000, 40};
-constexpr unsigned dropoutId = 7;
 
 /// The hash of docs/architecture.md, written a second time.
 uint32_t mix(uint32_t x) {
@@ -41,7 +40,7 @@ double dropoutFactor(const FlashCase &c, int sequence, int query, int head,
                      int key) {
   if (c.dropout == 0)
     return 1;
-  uint32_t hash = mix(uint32_t(rngState[0]) + 0x9e3779b9u * dropoutId);
+  uint32_t hash = mix(uint32_t(rngState[0]) + 0x9e3779b9u * dropoutNumber);
   for (int part :
        {rngState[1], rngState[2], rngState[3] + sequence, query, head, key})
     hash = mix(hash ^ uint32_t(part));

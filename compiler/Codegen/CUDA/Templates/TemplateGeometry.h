@@ -29,9 +29,10 @@
 //
 // flash_forward, flash_backward_query, flash_backward_key (training)
 //   config: dtype heads head_size positions scale dropout_threshold
-//   dropout_scale dropout_id; positions = tokens of one sequence, divides rows;
+//   dropout_scale; positions = tokens of one sequence, divides rows;
 //   dropout_threshold = uint32(probability * 2^32): 0 is no dropout, and then
-//   there is no rng (i32[4]); dropout_scale = 1 / (1 - probability).
+//   there is no rng (i32[4]), nor the scalar `int` behind rows, dropout's
+//   number; dropout_scale = 1 / (1 - probability).
 //   flash_forward:
 //     ins   qkv dtype[rows,3C]  (rng)
 //     outs  out dtype[rows,C]  lse f32[rows,heads]

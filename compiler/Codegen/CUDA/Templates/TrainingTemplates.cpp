@@ -49,20 +49,17 @@ static constexpr StringRef embedGradSource =
     ;
 // clang-format on
 
-static constexpr StringRef flashKeys[] = {"dtype",         "heads",
-                                          "head_size",     "positions",
-                                          "scale",         "dropout_threshold",
-                                          "dropout_scale", "dropout_id"};
+static constexpr StringRef flashKeys[] = {"dtype",        "heads",
+                                          "head_size",    "positions",
+                                          "scale",        "dropout_threshold",
+                                          "dropout_scale"};
 static constexpr StringRef embedGradKeys[] = {"columns", "vocab", "positions"};
 
 static LogicalResult checkDropout(DictionaryAttr config, ConfigError error) {
   int64_t threshold = configInt(config, "dropout_threshold");
-  int64_t id = configInt(config, "dropout_id");
   constexpr int64_t limit = int64_t(1) << 32;
   if (threshold < 0 || threshold >= limit)
     return error("dropout_threshold must be in 0..4294967295"), failure();
-  if (id < 0 || id >= limit)
-    return error("dropout_id must be in 0..4294967295"), failure();
   return success();
 }
 
@@ -80,6 +77,15 @@ backwardGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
   if (failed(shape) || failed(checkDropout(config, error)))
     return failure();
   return toGeometry(cuda::flashBackwardLaunch(*shape, rows));
+}
+
+/// The second kernel reads the first one's workspace.
+static FailureOr<KernelGeometry>
+backwardKeyGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
+  FailureOr<KernelGeometry> geometry = backwardGeometry(config, rows, error);
+  if (succeeded(geometry))
+    geometry->workspaceBytes = 0;
+  return geometry;
 }
 
 static FailureOr<KernelGeometry>
@@ -113,7 +119,7 @@ const KernelTemplate &gpt2c::flashBackwardQueryTemplate() {
 
 const KernelTemplate &gpt2c::flashBackwardKeyTemplate() {
   static const KernelTemplate entry = {"flash_backward_key", keySource,
-                                       flashKeys, backwardGeometry};
+                                       flashKeys, backwardKeyGeometry};
   return entry;
 }
 

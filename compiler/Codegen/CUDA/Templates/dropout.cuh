@@ -9,7 +9,6 @@
 #ifndef DROPOUT_THRESHOLD
 #define DROPOUT_THRESHOLD 0
 #define DROPOUT_SCALE 1.0f
-#define DROPOUT_ID 0
 #endif
 
 namespace attention {
@@ -24,11 +23,12 @@ DEVICE unsigned mix(unsigned x) {
 }
 
 // Of one sequence of the batch; `rng` holds the seed's halves, the step and
-// the index of the batch's first sample in the step.
-DEVICE unsigned sampleKey(const int *rng, int sequence) {
+// the index of the batch's first sample in the step; `id` is the op's number,
+// which a launch passes, so that layers share their kernels.
+DEVICE unsigned sampleKey(const int *rng, int id, int sequence) {
   if constexpr (!DROPS)
     return 0;
-  unsigned seed = (unsigned)rng[0] + 0x9e3779b9u * (unsigned)DROPOUT_ID;
+  unsigned seed = (unsigned)rng[0] + 0x9e3779b9u * (unsigned)id;
   unsigned key = mix(mix(mix(seed) ^ (unsigned)rng[1]) ^ (unsigned)rng[2]);
   return mix(key ^ (unsigned)(rng[3] + sequence));
 }

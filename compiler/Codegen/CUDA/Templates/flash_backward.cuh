@@ -19,7 +19,12 @@ extern "C" __global__ void __launch_bounds__(
 #if !OWNS_KEYS
                 float2 *statistics,
 #endif
-                int rows) {
+                int rows
+#if DROPOUT_THRESHOLD
+                ,
+                int dropoutId
+#endif
+                ) {
   launchDependents();
 #if OWNS_KEYS
   const DTYPE *out = nullptr;
@@ -29,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(
       attention::gradientsOf(qkv, out, lse, dout, dqkv, statistics);
   waitForPrevious();
 #if DROPOUT_THRESHOLD
-  gradients.sample = attention::sampleKey(rng, blockIdx.z);
+  gradients.sample = attention::sampleKey(rng, dropoutId, blockIdx.z);
 #endif
   attention::Backward<DTYPE>::run(gradients);
 }

@@ -10,13 +10,18 @@ extern "C" __global__ void __launch_bounds__(attention::Flash<DTYPE>::THREADS,
 #if DROPOUT_THRESHOLD
                 const int *rng,
 #endif
-                DTYPE *out, float *lse, int rows) {
+                DTYPE *out, float *lse, int rows
+#if DROPOUT_THRESHOLD
+                ,
+                int dropoutId
+#endif
+                ) {
   launchDependents();
   attention::Sequence sequence = attention::packedSequence(qkv, out);
   sequence.lse = lse + long(blockIdx.z) * POSITIONS * HEADS + sequence.head;
   waitForPrevious();
 #if DROPOUT_THRESHOLD
-  sequence.sample = attention::sampleKey(rng, blockIdx.z);
+  sequence.sample = attention::sampleKey(rng, dropoutId, blockIdx.z);
 #endif
   attention::Flash<DTYPE>::run(sequence);
 }
