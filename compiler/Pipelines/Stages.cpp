@@ -27,6 +27,11 @@ constexpr int64_t smallMatmulWorkspace = int64_t(4) << 20;
 // CPU adds up quickly.
 constexpr int64_t cudaRowBlocks = 512, cpuRowBlocks = 64;
 
+// What a large GPU and a few CPU cores reach in practice, operations and bytes
+// a second. Only their ratio tells one recomputation from another.
+constexpr double cudaLowRate = 3e14, cudaFullRate = 4e13, cudaByteRate = 2e12;
+constexpr double cpuRate = 1e11, cpuByteRate = 2e10;
+
 int64_t matvecRows(const CompileOptions &options) {
   // The CPU executor has its own matvec behind plan.matmul.
   bool hasMatvecs = options.target == plan::Target::CUDA && !options.training;
@@ -63,6 +68,11 @@ void addFusion(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createFuse(fusion));
 }
 
+void addRematerialization(OpPassManager &pm, const CompileOptions &options) {
+  if (options.training)
+    pm.addPass(createRematerialize(rematerializeOptions(options)));
+}
+
 void addConversion(OpPassManager &pm, const CompileOptions &options) {
   ConvertGPT2ToPlanPassOptions conversion;
   conversion.target = options.target;
@@ -94,11 +104,37 @@ ArrayRef<Stage> mlir::gpt2c::getStages() {
       {"differentiating", addTraining},
       {"choosing precision", addPrecision},
       {"fusing", addFusion},
+      {"choosing what to recompute", addRematerialization},
       {"lowering to buffers", addConversion},
       {"selecting kernels", addSelection},
       {"planning memory", addMemory},
   };
   return stages;
+}
+
+/// Stages before the one that rematerializes.
+static constexpr size_t firstStages = 3;
+
+ArrayRef<Stage> mlir::gpt2c::getFirstStages() {
+  return getStages().take_front(firstStages);
+}
+
+ArrayRef<Stage> mlir::gpt2c::getLastStages() {
+  return getStages().drop_front(firstStages);
+}
+
+RematerializeOptions
+mlir::gpt2c::rematerializeOptions(const CompileOptions &options) {
+  RematerializeOptions result;
+  result.mode = options.remat;
+  result.budget = options.rematBudget;
+  result.costTable = options.rematCosts;
+  bool isCuda = options.target == plan::Target::CUDA;
+  bool isLow = options.precision == Precision::FP16 ||
+               options.precision == Precision::BF16;
+  result.matmulRate = isCuda ? (isLow ? cudaLowRate : cudaFullRate) : cpuRate;
+  result.byteRate = isCuda ? cudaByteRate : cpuByteRate;
+  return result;
 }
 
 FailureOr<CompiledCode>

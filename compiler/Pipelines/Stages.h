@@ -17,6 +17,9 @@ struct CompileOptions {
   Precision precision = Precision::FP32;
   /// Whether the module is the forward half of training.
   bool training = false;
+  RematMode remat = RematMode::None;
+  int64_t rematBudget = 0; ///< bytes of live activations, for RematMode::Auto
+  std::string rematCosts;  ///< path of a table of measured times, or empty
   /// CPU: "x86-64-v3", "x86-64-v4"; CUDA: "sm_80", ..., lowest first.
   std::vector<std::string> archs;
   unsigned threads = 1;
@@ -29,8 +32,15 @@ struct Stage {
   void (*addPasses)(OpPassManager &pm, const CompileOptions &options);
 };
 
-/// From the gpt2 dialect as imported to a plan module with planned memory.
+/// From the gpt2 dialect as imported to a plan module with planned memory. The
+/// first ones do not depend on what is rematerialized, so that a search for a
+/// memory budget runs only the rest again.
 ArrayRef<Stage> getStages();
+ArrayRef<Stage> getFirstStages();
+ArrayRef<Stage> getLastStages();
+
+/// How rematerialize is run.
+RematerializeOptions rematerializeOptions(const CompileOptions &options);
 
 /// Machine code for every kernel of a plan module. Errors are diagnostics.
 FailureOr<CompiledCode> generateCode(ModuleOp module,

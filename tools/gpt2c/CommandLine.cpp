@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "tools/gpt2c/CommandLine.h"
 
+#include "runtime/Support/ByteSize.h"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -28,6 +30,7 @@ const Names cpuPrecisions = {"fp32", "bf16"};
 const Names cudaPrecisions = {"fp32", "tf32", "fp16", "bf16"};
 const Names modes = {"generate", "eval", "train"}; // as Mode has them
 const Names targets = {"cpu", "cuda"};
+const Names remats = {"none", "block", "auto"}; // as RematMode has them
 const Names emits = {"gpt2", "plan", "cuda", "plan-text"};
 
 std::string joined(const Names &names) {
@@ -88,7 +91,46 @@ Result<Names> parseArchs(const std::string &list, bool cuda) {
 /// The text that the flags were given as, before it is checked.
 struct RawFlags {
   std::string mode = "generate", target = "cpu", arch, emit;
+  std::string remat, memoryBudget, fit;
 };
+
+/// The flags that say what a training plan may take.
+Status checkMemoryFlags(const RawFlags &raw, CommandLine &line) {
+  const std::pair<const char *, bool> given[] = {
+      {"--remat", !raw.remat.empty()},
+      {"--memory-budget", !raw.memoryBudget.empty()},
+      {"--remat-costs", !line.costTable.empty()},
+      {"--fit", !raw.fit.empty()},
+      {"--tokens-per-step", line.tokensPerStep != 0}};
+  for (auto [flag, isGiven] : given)
+    if (isGiven && line.mode != Mode::Train)
+      return invalidArgument(flag, " is for --mode=train");
+  if (!raw.remat.empty()) {
+    GPT2_RETURN_IF_ERROR(checkOneOf("--remat", raw.remat, remats));
+    auto mode = std::find(remats.begin(), remats.end(), raw.remat);
+    line.remat = static_cast<RematMode>(mode - remats.begin());
+  }
+  if (!raw.memoryBudget.empty()) {
+    GPT2_ASSIGN_OR_RETURN(line.memoryBudget,
+                          parseByteSize("--memory-budget", raw.memoryBudget));
+  }
+  if (!raw.fit.empty()) {
+    GPT2_ASSIGN_OR_RETURN(line.fit, parseByteSize("--fit", raw.fit));
+  }
+  if (line.remat == RematMode::Auto && !line.memoryBudget && !line.fit)
+    return invalidArgument("--remat=auto needs --memory-budget=SIZE to choose "
+                           "by");
+  if (line.fit && line.memoryBudget)
+    return invalidArgument("--fit and --memory-budget both say how much memory "
+                           "there is: give one");
+  if (line.fit && line.tokensPerStep == 0)
+    return invalidArgument("--fit needs --tokens-per-step=N, the tokens of an "
+                           "optimizer step");
+  if (line.tokensPerStep != 0 && !line.fit)
+    return invalidArgument("--tokens-per-step is for --fit; gpt2-run train "
+                           "takes its own");
+  return Status();
+}
 
 Status checkFlags(const RawFlags &raw, CommandLine &line) {
   GPT2_RETURN_IF_ERROR(checkOneOf("--mode", raw.mode, modes));
@@ -103,6 +145,7 @@ Status checkFlags(const RawFlags &raw, CommandLine &line) {
     return invalidArgument("--precision=", line.precision,
                            " needs --target=cuda; the CPU has ",
                            joined(cpuPrecisions));
+  GPT2_RETURN_IF_ERROR(checkMemoryFlags(raw, line));
   if (!raw.emit.empty()) {
     GPT2_RETURN_IF_ERROR(checkOneOf("--emit", raw.emit, emits));
     const std::map<std::string, Emit> byName = {{"gpt2", Emit::GPT2},
@@ -170,6 +213,24 @@ void addFlags(CLI::App &app, RawFlags &raw, CommandLine &line) {
       ->type_name("P");
   app.add_option("--precision", line.precision,
                  "fp32 (default), bf16; on cuda also tf32, fp16");
+  app.add_option("--remat", raw.remat,
+                 "What training computes again instead of keeping it: none "
+                 "(default), block: all but each layer's input; auto: what "
+                 "--memory-budget asks for");
+  app.add_option("--memory-budget", raw.memoryBudget,
+                 "Most memory of a training plan, such as 22GiB: finds the "
+                 "cheapest plan that fits")
+      ->type_name("SIZE");
+  app.add_option("--remat-costs", line.costTable,
+                 "JSON table of measured microseconds for --memory-budget")
+      ->type_name("FILE");
+  app.add_option("--fit", raw.fit,
+                 "Memory of the device, such as 24GiB: chooses --precision, "
+                 "--batch and --remat of a training plan")
+      ->type_name("SIZE");
+  app.add_option("--tokens-per-step", line.tokensPerStep,
+                 "Tokens of an optimizer step, for --fit")
+      ->type_name("N");
   app.add_option("--emit", raw.emit,
                  "Print gpt2, plan (MLIR), cuda (source) or plan-text and "
                  "write no plan; goes to -o or standard output");
@@ -186,6 +247,11 @@ Status checkNumbers(const CLI::App &app, CommandLine &line) {
   for (auto [flag, value] : counts)
     if (app.count(flag) && value < 1)
       return invalidArgument(flag, "=", value, " must be at least 1");
+  if (app.count("--tokens-per-step") && line.tokensPerStep < 1)
+    return invalidArgument("--tokens-per-step=", line.tokensPerStep,
+                           " must be at least 1");
+  if (line.fit && app.count("--batch"))
+    return invalidArgument("--fit chooses --batch: give one of them");
   if (app.count("--threads") && line.threads == 0)
     return invalidArgument("--threads=0 must be at least 1");
   if (app.count("--chunk") && line.mode != Mode::Generate)
@@ -222,6 +288,7 @@ Result<std::optional<CommandLine>> mlir::gpt2c::parseCommandLine(int argc,
   app.set_version_flag("--version", "gpt2c " GPT2C_VERSION);
   app.allow_extras();
   CommandLine line;
+  line.arguments.assign(argv + 1, argv + argc);
   RawFlags raw;
   addFlags(app, raw, line);
   try {
@@ -243,6 +310,7 @@ Result<std::optional<CommandLine>> mlir::gpt2c::parseCommandLine(int argc,
     return invalidArgument(error.what());
   }
   GPT2_RETURN_IF_ERROR(checkExtras(app, line));
+  line.hasPrecision = app.count("--precision") > 0;
   GPT2_RETURN_IF_ERROR(checkFlags(raw, line));
   GPT2_RETURN_IF_ERROR(checkNumbers(app, line));
   return std::optional(std::move(line));

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "compiler/Transforms/Passes.h"
 #include "runtime/Support/Status.h"
 
 #include <cstdint>
@@ -27,9 +28,17 @@ struct CommandLine {
   int64_t chunk = 0;             // 0: the target's default
   std::optional<double> dropout; // in place of the model's
   std::string precision = "fp32";
+  bool hasPrecision = false; // --precision is given
+  std::optional<RematMode> remat;
+  std::string costTable;                // --remat-costs
+  std::optional<uint64_t> memoryBudget; // bytes
+  std::optional<uint64_t> fit;          // bytes of the device
+  int64_t tokensPerStep = 0;            // for --fit
   Emit emit = Emit::PlanFile;
   bool remarks = false;
   unsigned threads = 0;
+  /// As it was typed, to show how it would have to be.
+  std::vector<std::string> arguments;
   /// --mlir-...: flags of MLIR itself, checked by MLIR.
   std::vector<std::string> mlirFlags;
 };

@@ -13,11 +13,11 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
-#include "models/Import.h"
 #include "runtime/Support/File.h"
+#include "tools/gpt2c/Advice.h"
 #include "tools/gpt2c/Messages.h"
+#include "tools/gpt2c/Planner.h"
 #include "tools/gpt2c/Summary.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/ThreadPool.h"
 
@@ -30,10 +30,6 @@ using gpt2rt::Status;
 namespace {
 
 constexpr const char *producer = "gpt2c " GPT2C_VERSION;
-
-// Prompt tokens of a prefill call, where the model has as many positions: what
-// keeps the target's matmuls busy without wasting much on a short prompt.
-constexpr int64_t cpuChunk = 256, cudaChunk = 512;
 
 /// Gives --mlir-... flags to LLVM's option parser.
 Status parseMlirFlags(const std::vector<std::string> &flags) {
@@ -55,55 +51,14 @@ Status parseMlirFlags(const std::vector<std::string> &flags) {
       std::string_view(text.take_until([](char c) { return c == '\n'; })));
 }
 
-bool isMlir(const CommandLine &line) {
-  return StringRef(line.model).ends_with(".mlir");
-}
-
-/// `name` is one that parseCommandLine() let through.
-Precision precisionOf(StringRef name) {
-  return llvm::StringSwitch<Precision>(name)
-      .Case("tf32", Precision::TF32)
-      .Case("fp16", Precision::FP16)
-      .Case("bf16", Precision::BF16)
-      .Default(Precision::FP32);
-}
-
-GraphMode graphModeOf(Mode mode) {
-  switch (mode) {
-  case Mode::Generate:
-    return GraphMode::Generate;
-  case Mode::Eval:
-    return GraphMode::Eval;
-  case Mode::Train:
-    return GraphMode::Train;
-  }
-  llvm_unreachable("every mode is handled");
-}
-
-/// How many positions a sequence gets and how many of them a prefill call.
-Result<BuildOptions> buildOptions(const CommandLine &line) {
-  BuildOptions options;
-  options.mode = graphModeOf(line.mode);
-  options.dropout = line.dropout;
-  options.batch = line.batch;
-  options.seq = line.seq;
-  options.chunk = line.chunk;
-  if (options.chunk == 0 && !isMlir(line)) {
-    GPT2_ASSIGN_OR_RETURN(gpt2rt::ModelConfig config,
-                          gpt2rt::resolveModelConfig(line.model));
-    int64_t positions = line.seq ? line.seq : config.nPositions;
-    options.chunk = std::min(positions, line.cuda ? cudaChunk : cpuChunk);
-  }
-  return options;
-}
-
 /// One run of the compiler.
 class Driver {
 public:
   explicit Driver(const CommandLine &line)
       : line(line), pool(llvm::hardware_concurrency(line.threads)),
         context(MLIRContext::Threading::DISABLED),
-        diagnostics(&context, progress) {
+        diagnostics(&context, progress),
+        planner(context, progress, diagnostics, timing) {
     timing.setEnabled(false);
   }
 
@@ -111,28 +66,23 @@ public:
 
 private:
   Status setUp();
-  Status import();
-  Status runStages();
+  /// Chooses what --fit asks for and plans memory.
+  Status plan();
   Status writeText(std::string text);
   Status writePlan();
   Status write(std::string_view bytes);
   std::string printModule();
-  /// The status of a stage that ended in failure.
-  Status failed(StringRef stage) {
-    return diagnostics.hasPrinted()
-               ? Status(gpt2rt::ErrorCode::InvalidArgument, "")
-               : diagnostics.failure(stage);
-  }
 
-  const CommandLine &line;
+  CommandLine line;
   Progress progress;
   DefaultTimingManager timing;
   llvm::DefaultThreadPool pool;
   MLIRContext context;
   DiagnosticPrinter diagnostics;
-  CompileOptions options;
+  Planner planner;
   std::optional<AtomicFile> output;
-  OwningOpRef<ModuleOp> module;
+  PlannedModule planned;
+  std::string notes; ///< what --fit chose and why
 };
 
 Status Driver::setUp() {
@@ -146,11 +96,6 @@ Status Driver::setUp() {
   context.loadAllAvailableDialects();
   if (line.remarks && mlir::failed(enableRemarks(context)))
     return gpt2rt::internalError("cannot enable remarks");
-  options.target = line.cuda ? plan::Target::CUDA : plan::Target::CPU;
-  options.precision = precisionOf(line.precision);
-  options.training = line.mode == Mode::Train;
-  options.archs = line.archs;
-  options.threads = line.threads;
   bool needsCode = line.emit == Emit::PlanFile || line.emit == Emit::PlanText;
   if (line.cuda && needsCode)
     if (std::string missing = missingNvrtc(); !missing.empty())
@@ -162,37 +107,21 @@ Status Driver::setUp() {
   return Status();
 }
 
-Status Driver::import() {
-  progress.show("reading the model");
-  GPT2_ASSIGN_OR_RETURN(BuildOptions build, buildOptions(line));
-  Result<OwningOpRef<ModuleOp>> imported =
-      importModel(context, line.model, build);
-  if (!imported.ok())
-    return imported.status();
-  module = *std::move(imported);
-  return Status();
-}
-
-Status Driver::runStages() {
-  TimingScope scope = timing.getRootScope();
-  for (const Stage &stage : getStages()) {
-    progress.show(stage.name);
-    PassManager pm(&context);
-    if (mlir::failed(applyPassManagerCLOptions(pm)))
-      return gpt2rt::invalidArgument("MLIR refuses the given --mlir flags");
-    TimingScope stageScope = scope.nest(stage.name);
-    pm.enableTiming(stageScope);
-    stage.addPasses(pm, options);
-    if (mlir::failed(pm.run(*module)))
-      return failed(stage.name);
+Status Driver::plan() {
+  if (line.fit) {
+    GPT2_ASSIGN_OR_RETURN(FittedPlan fitted, chooseFit(planner, line));
+    planned = std::move(fitted.planned);
+    notes = std::move(fitted.notes);
+  } else {
+    GPT2_ASSIGN_OR_RETURN(planned, planner.plan(line));
   }
-  return Status();
+  return planned.fits ? Status() : explainMisfit(planner, line, planned);
 }
 
 std::string Driver::printModule() {
   std::string text;
   llvm::raw_string_ostream os(text);
-  module->print(os);
+  planned.module->print(os);
   return text;
 }
 
@@ -217,13 +146,14 @@ Status Driver::writeText(std::string text) {
 
 Status Driver::writePlan() {
   progress.show("generating code");
-  FailureOr<CompiledCode> code = generateCode(*module, options);
+  FailureOr<CompiledCode> code =
+      generateCode(*planned.module, compileOptions(line));
   if (mlir::failed(code))
-    return failed("generating code");
+    return diagnostics.status("generating code");
   progress.show("writing the plan");
-  FailureOr<std::string> file = buildPlanFile(*module, *code, producer);
+  FailureOr<std::string> file = buildPlanFile(*planned.module, *code, producer);
   if (mlir::failed(file))
-    return failed("writing the plan");
+    return diagnostics.status("writing the plan");
   if (line.emit == Emit::PlanText)
     return writeText(printPlanFile(*file));
   GPT2_RETURN_IF_ERROR(write(*file));
@@ -231,24 +161,28 @@ Status Driver::writePlan() {
   // A plan written to standard output must not be mixed with text.
   bool isFile = gpt2rt::fileExists(line.output) &&
                 StringRef(line.output) != "/dev/stdout";
-  printSummary(isFile ? llvm::outs() : llvm::errs(), *module, *code,
-               line.output, file->size());
+  llvm::raw_ostream &os = isFile ? llvm::outs() : llvm::errs();
+  printSummary(os, *planned.module, *code, line.output, file->size());
+  if (line.memoryBudget && !line.fit)
+    os << "rematerialization " << describeRemat(planned) << '\n';
+  os << notes;
   llvm::outs().flush();
   return Status();
 }
 
 Status Driver::run() {
   GPT2_RETURN_IF_ERROR(setUp());
-  GPT2_RETURN_IF_ERROR(import());
-  if (line.emit == Emit::GPT2)
+  if (line.emit == Emit::GPT2) {
+    GPT2_ASSIGN_OR_RETURN(planned.module, planner.import(line));
     return writeText(printModule());
-  GPT2_RETURN_IF_ERROR(runStages());
+  }
+  GPT2_RETURN_IF_ERROR(plan());
   switch (line.emit) {
   case Emit::Plan:
     return writeText(printModule());
   case Emit::Cuda: {
-    std::string source = emitCudaSource(*module);
-    return diagnostics.hasPrinted() ? failed("printing CUDA C++")
+    std::string source = emitCudaSource(*planned.module);
+    return diagnostics.hasPrinted() ? diagnostics.status("printing CUDA C++")
                                     : writeText(std::move(source));
   }
   default:

@@ -56,7 +56,9 @@ LogicalResult DiagnosticPrinter::print(Diagnostic &diagnostic) {
   return success();
 }
 
-gpt2rt::Status DiagnosticPrinter::failure(StringRef stage) const {
+gpt2rt::Status DiagnosticPrinter::status(StringRef stage) const {
+  if (hasPrinted())
+    return gpt2rt::Status(gpt2rt::ErrorCode::InvalidArgument, "");
   return gpt2rt::internalError("failed while ", std::string_view(stage),
                                " without saying why");
 }

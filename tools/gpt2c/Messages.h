@@ -28,9 +28,9 @@ class DiagnosticPrinter {
 public:
   DiagnosticPrinter(MLIRContext *context, Progress &progress);
 
-  /// The status of a stage that failed: already printed where a diagnostic
-  /// said why.
-  gpt2rt::Status failure(StringRef stage) const;
+  /// The status of a stage that failed: an empty message where a diagnostic
+  /// has said why.
+  gpt2rt::Status status(StringRef stage) const;
   bool hasPrinted() const { return errors > 0; }
 
 private:
