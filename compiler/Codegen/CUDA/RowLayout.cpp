@@ -78,7 +78,7 @@ static RowLayout independentColumns(const RowProgram &program) {
   layout.blocksPerSM = 2;
   layout.prefetches = true;
   // Little is computed, so many loads must be in flight.
-  constexpr double budget = 72;
+  constexpr double budget = 48;
   double held = layout.perLane * layout.vector;
   double words = 2 * held * program.getInputWordsPerColumn();
   double sums = held * program.getColumnResults();

@@ -72,6 +72,7 @@ protected:
     CompileOptions options;
     options.target = plan::Target::CUDA;
     options.precision = precision;
+    options.training = mode == GraphMode::Train;
     options.archs = std::move(archs);
     options.threads = 2;
     OwningOpRef<ModuleOp> module = planOf(preset, mode, options);
@@ -115,6 +116,16 @@ TEST_F(PresetKernels, OtherPrecisionsCompileForHopper) {
     for (const char *preset : presets)
       for (GraphMode mode : {GraphMode::Generate, GraphMode::Eval})
         expectCompiles(preset, mode, precision, {"sm_90"});
+}
+
+// Dropout is what the presets train with.
+TEST_F(PresetKernels, TrainingCompiles) {
+  for (const char *preset : presets) {
+    expectCompiles(preset, GraphMode::Train, Precision::BF16,
+                   {"sm_80", "sm_90"});
+    expectCompiles(preset, GraphMode::Train, Precision::FP16, {"sm_90"});
+    expectCompiles(preset, GraphMode::Train, Precision::FP32, {"sm_90"});
+  }
 }
 
 } // namespace
