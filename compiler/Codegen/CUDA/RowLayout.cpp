@@ -47,7 +47,11 @@ static bool fits(const RowProgram &program, const RowLayout &layout) {
 /// which reductions take a little: a 16-bit row of GPT-2's vocabulary fits.
 static RowLayout wide(const RowProgram &program, unsigned vector) {
   constexpr int64_t sharedLimit = 99 * 1024 - 512;
-  RowLayout layout = registers(program, vector, 512);
+  constexpr unsigned lanes = 512;
+  // Many narrow inputs: all lanes get a part of each.
+  while (vector > 1 && program.getColumns() / vector < lanes)
+    vector /= 2;
+  RowLayout layout = registers(program, vector, lanes);
   layout.blocksPerSM = 2; // one loads while another computes
   double words = program.getInputWordsPerColumn();
   auto bytes = static_cast<int64_t>(words * 4 * program.getColumns());

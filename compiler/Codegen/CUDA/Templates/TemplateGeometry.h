@@ -179,7 +179,7 @@ constexpr LaunchShape flashAttentionLaunch(const AttentionShape &shape,
 /// Both kernels of the backward pass: a block a tile of own rows, a head and a
 /// sequence.
 constexpr LaunchShape flashBackwardLaunch(const AttentionShape &shape,
-                                          int64_t rows) {
+                                          int64_t rows, bool ownsKeys) {
   LaunchShape launch;
   int64_t padded = paddedHeadSize(shape.headSize);
   int64_t own = 32;
@@ -192,7 +192,7 @@ constexpr LaunchShape flashBackwardLaunch(const AttentionShape &shape,
   } else {
     // Two stages of two tiles of 64 rows (own rows pass through them first),
     // rows padded by 16 bytes, and two tiles' statistics.
-    own = 64 * flashRowTiles(shape.headSize);
+    own = ownsKeys ? 64 : 64 * flashRowTiles(shape.headSize);
     launch.blockThreads = 128;
     launch.dynamicSharedBytes =
         2 * 2 * 2 * 64 * (padded + 8) + 2 * 64 * (8 + 4);
@@ -200,7 +200,8 @@ constexpr LaunchShape flashBackwardLaunch(const AttentionShape &shape,
   launch.grid[0] = (shape.positions + own - 1) / own;
   launch.grid[1] = shape.heads;
   launch.grid[2] = rows / shape.positions;
-  launch.workspaceBytes = rows * shape.heads * int64_t(8);
+  // The kernel of the keys reads the other one's workspace.
+  launch.workspaceBytes = ownsKeys ? 0 : rows * shape.heads * int64_t(8);
   return launch;
 }
 

@@ -71,21 +71,13 @@ forwardGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
   return toGeometry(cuda::flashAttentionLaunch(*shape, rows, false));
 }
 
+template <bool ownsKeys>
 static FailureOr<KernelGeometry>
 backwardGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
   FailureOr<cuda::AttentionShape> shape = packedShape(config, rows, error);
   if (failed(shape) || failed(checkDropout(config, error)))
     return failure();
-  return toGeometry(cuda::flashBackwardLaunch(*shape, rows));
-}
-
-/// The second kernel reads the first one's workspace.
-static FailureOr<KernelGeometry>
-backwardKeyGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
-  FailureOr<KernelGeometry> geometry = backwardGeometry(config, rows, error);
-  if (succeeded(geometry))
-    geometry->workspaceBytes = 0;
-  return geometry;
+  return toGeometry(cuda::flashBackwardLaunch(*shape, rows, ownsKeys));
 }
 
 static FailureOr<KernelGeometry>
@@ -113,13 +105,13 @@ const KernelTemplate &gpt2c::flashForwardTemplate() {
 
 const KernelTemplate &gpt2c::flashBackwardQueryTemplate() {
   static const KernelTemplate entry = {"flash_backward_query", querySource,
-                                       flashKeys, backwardGeometry};
+                                       flashKeys, backwardGeometry<false>};
   return entry;
 }
 
 const KernelTemplate &gpt2c::flashBackwardKeyTemplate() {
   static const KernelTemplate entry = {"flash_backward_key", keySource,
-                                       flashKeys, backwardKeyGeometry};
+                                       flashKeys, backwardGeometry<true>};
   return entry;
 }
 

@@ -5,7 +5,7 @@
 // first: it leaves D and the log-sum-exp in the workspace, which the kernel of the keys reads.
 
 extern "C" __global__ void __launch_bounds__(
-    attention::Backward<DTYPE>::THREADS, 2)
+    attention::Backward<DTYPE>::THREADS, attention::Backward<DTYPE>::RESIDENT)
     KERNEL_NAME(const DTYPE *qkv,
 #if OWNS_KEYS
                 const DTYPE *dout, float2 *statistics,

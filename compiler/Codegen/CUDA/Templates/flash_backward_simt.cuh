@@ -12,6 +12,7 @@ namespace attention {
 template <class T>
 struct Backward<T, 4> {
   static constexpr int OWN = 32, OTHER = 32, THREADS = 256;
+  static constexpr int RESIDENT = 2; // blocks an SM
   static constexpr int STRIDE = PADDED + 4, P_STRIDE = OTHER + 4;
   static constexpr int BLOCKS = (PADDED + 63) / 64; // of 4 columns a thread
   static constexpr int TILE = OWN * STRIDE;

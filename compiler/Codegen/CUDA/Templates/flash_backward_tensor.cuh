@@ -1,7 +1,7 @@
 // flash_backward_query and flash_backward_key on tensor cores.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block of 4 warps owns 128 rows (64 where the head is wide), 32 a warp, as
+// A block of 4 warps owns 128 queries (64 where the head is wide) or 64 keys as
 // fragments in registers. Tiles of 64 other rows pass through two stages of
 // shared memory; a warp takes a tile in chunks, each small enough that scores,
 // dP and the sums fit its registers. Own rows are rows of the accumulators in
@@ -12,7 +12,10 @@ namespace attention {
 
 template <class T>
 struct Backward<T, 2> {
-  static constexpr int M = PADDED <= 64 ? 2 : 1; // row tiles a warp
+  // Row tiles a warp. Two share each load of what passes by; where keys are
+  // owned, a third block on an SM does more than that.
+  static constexpr int M = !OWNS_KEYS && PADDED <= 64 ? 2 : 1;
+  static constexpr int RESIDENT = OWNS_KEYS && PADDED <= 64 ? 3 : 2;
   static constexpr bool CROWDED =
       OWNS_KEYS ? PADDED <= 64 || PADDED > 96 : DROPS && PADDED <= 64;
   static constexpr int CHUNK = CROWDED ? 16 : 32;
