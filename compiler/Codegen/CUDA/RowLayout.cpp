@@ -79,17 +79,16 @@ static RowLayout independentColumns(const RowProgram &program) {
   layout.perLane = llvm::divideCeil(layout.vectors, mostLanes);
   layout.lanes = llvm::divideCeil(layout.vectors, layout.perLane);
   layout.blockThreads = std::max(256 / layout.lanes, 1u) * layout.lanes;
-  layout.blocksPerSM = 2;
-  layout.prefetches = true;
+  layout.blocksPerSM = layout.blockThreads > 384 ? 1 : 2;
   // Little is computed, so many loads must be in flight.
   constexpr double budget = 48;
   double held = layout.perLane * layout.vector;
   double words = 2 * held * program.getInputWordsPerColumn();
   double sums = held * program.getColumnResults();
-  for (layout.rowsPerRound = 4; layout.rowsPerRound > 1;
-       layout.rowsPerRound /= 2)
-    if (layout.rowsPerRound * words + sums <= budget)
-      break;
+  layout.rowsPerRound = 4;
+  while (layout.rowsPerRound > 1 && layout.rowsPerRound * words + sums > budget)
+    layout.rowsPerRound /= 2;
+  layout.prefetches = layout.rowsPerRound * words + sums <= budget;
   return layout;
 }
 
