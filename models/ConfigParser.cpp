@@ -26,7 +26,7 @@ constexpr std::string_view harmlessKeys[] = {
     "torchscript", "transformers.js_config", "transformers_js_config",
     "transformers_version", "use_bfloat16", "use_cache",
     // Training
-    "gradient_checkpointing", "initializer_range",
+    "gradient_checkpointing",
     // Tokenizer
     "decoder_start_token_id", "model_max_length", "n_special", "pad_token_id",
     "predict_special_tokens", "prefix", "sep_token_id", "tokenizer_class",
@@ -188,6 +188,7 @@ void readArithmetic(ConfigReader &reader, ModelConfig &config) {
   config.activation = readActivation(reader);
   // Zero would divide by zero on a constant row.
   config.layerNormEpsilon = reader.number("layer_norm_epsilon", 1e-5, 1e-12, 1);
+  config.initializerRange = reader.number("initializer_range", 0.02, 0, 10);
   config.scaleAttnWeights = reader.flag("scale_attn_weights", true);
   config.scaleAttnByInverseLayerIdx =
       reader.flag("scale_attn_by_inverse_layer_idx", false);
@@ -240,6 +241,7 @@ std::string gpt2rt::printModelConfig(const ModelConfig &config) {
       {"embd_pdrop", config.embdDropout},
       {"eos_token_id", token(config.eosTokenId)},
       {"layer_norm_epsilon", config.layerNormEpsilon},
+      {"initializer_range", config.initializerRange},
       {"model_type", "gpt2"},
       {"n_embd", config.width},
       {"n_head", config.heads},

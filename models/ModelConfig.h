@@ -42,6 +42,8 @@ struct ModelConfig {
   int64_t inner = 0; // width of the MLP's hidden layer
   Activation activation = Activation::GeluTanh;
   double layerNormEpsilon = 1e-5;
+  /// Standard deviation of new weights.
+  double initializerRange = 0.02;
   /// Divide attention scores by sqrt(headSize).
   bool scaleAttnWeights = true;
   /// Then divide them by (layer index + 1).

@@ -21,6 +21,8 @@ std::vector<ConfigField> gpt2rt::configFields(RunConfig &c) {
       {"model", &c.model,
        "Model directory to start from: weights, config.json and tokenizer; "
        "without one, weights are random"},
+      {"random_weights", &c.randomWeights,
+       "Start from random weights; config and tokenizer are still --model's"},
       {"data", &c.data,
        "Token shards (files or 'patterns'), or text to fine-tune on: .txt with "
        "a document a line, or .jsonl with objects that have a \"text\""},

@@ -103,7 +103,7 @@ Status TrainCommand::findStart() {
 }
 
 Status TrainCommand::bindWeights() {
-  if (source.empty()) {
+  if (source.empty() || (config.randomWeights && !found)) {
     GPT2_ASSIGN_OR_RETURN(
         InitialWeights weights,
         InitialWeights::make(runner->plan(),

@@ -43,7 +43,8 @@ TEST(ModelConfig, EveryKeyIsHonoured) {
       ModelConfig config,
       parse(withKeys(
           R"("n_inner":30,"activation_function":"gelu",)"
-          R"("layer_norm_epsilon":1e-6,"scale_attn_weights":false,)"
+          R"("layer_norm_epsilon":1e-6,"initializer_range":0.1,)"
+          R"("scale_attn_weights":false,)"
           R"("scale_attn_by_inverse_layer_idx":true,)"
           R"("reorder_and_upcast_attn":true,"tie_word_embeddings":false,)"
           R"("resid_pdrop":0.2,"embd_pdrop":0.3,"attn_pdrop":0,)"
@@ -51,6 +52,7 @@ TEST(ModelConfig, EveryKeyIsHonoured) {
   EXPECT_EQ(config.inner, 30);
   EXPECT_EQ(config.activation, Activation::GeluErf);
   EXPECT_EQ(config.layerNormEpsilon, 1e-6);
+  EXPECT_EQ(config.initializerRange, 0.1);
   EXPECT_FALSE(config.scaleAttnWeights);
   EXPECT_TRUE(config.scaleAttnByInverseLayerIdx);
   EXPECT_TRUE(config.reorderAndUpcastAttn);
@@ -66,7 +68,8 @@ TEST(ModelConfig, PrintsWhatItReadsBack) {
   for (std::string_view more :
        {R"("bos_token_id":1,"eos_token_id":99)",
         R"("n_inner":30,"activation_function":"gelu",)"
-        R"("layer_norm_epsilon":1e-6,"scale_attn_weights":false,)"
+        R"("layer_norm_epsilon":1e-6,"initializer_range":0.1,)"
+        R"("scale_attn_weights":false,)"
         R"("scale_attn_by_inverse_layer_idx":true,)"
         R"("reorder_and_upcast_attn":true,"tie_word_embeddings":false,)"
         R"("resid_pdrop":0.2,"embd_pdrop":0.3,"attn_pdrop":0,)"

@@ -68,7 +68,7 @@ TEST(RunConfig, RoundTrips) {
   config.data = {"a", "b"};
   config.steps = 7;
   config.lr = 1.0 / 3;
-  config.noShuffle = true;
+  config.randomWeights = config.noShuffle = true;
   config.schedule = "wsd";
   ASSERT_OK(readConfig(configText(config), "x", read));
   EXPECT_EQ(configText(read), configText(config));
