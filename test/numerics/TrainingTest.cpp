@@ -164,13 +164,42 @@ TrainingSnapshot train(const TrainingReference &reference,
   return run.snapshot();
 }
 
+// Dropout, so that masks are compared, too.
+constexpr const char *dropout = "--dropout=0.2 ";
+
 TEST_P(Training, TwoThreadsGiveTheBitsOfOne) {
-  std::string plan = compileTraining(reference);
+  std::string plan = compileTraining(reference, dropout);
   EXPECT_TRUE(train(reference, plan, 1, 4) == train(reference, plan, 2, 4));
 }
 
+TEST_P(Training, DropoutChangesTheSteps) {
+  EXPECT_FALSE(train(reference, compileTraining(reference), 1, 1) ==
+               train(reference, compileTraining(reference, dropout), 1, 1));
+}
+
+uint64_t plannedBytes(const std::string &plan) {
+  auto loaded = Plan::load(plan);
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+  return loaded.ok() ? loaded->totalBytes() : 0;
+}
+
+TEST_P(Training, RecomputationGivesTheBitsOfKeeping) {
+  std::string flags = dropout;
+  std::string all = compileTraining(reference, flags);
+  std::string block = compileTraining(reference, flags + "--remat=block");
+  uint64_t most = plannedBytes(all), least = plannedBytes(block);
+  ASSERT_LT(least, most);
+  uint64_t between = least + (most - least) / 2;
+  std::string budget = compileTraining(
+      reference, flags + "--memory-budget=" + std::to_string(between));
+  EXPECT_LE(plannedBytes(budget), between);
+  TrainingSnapshot kept = train(reference, all, 1, 4);
+  EXPECT_TRUE(kept == train(reference, block, 1, 4));
+  EXPECT_TRUE(kept == train(reference, budget, 1, 4));
+}
+
 TEST_P(Training, GoesOnFromASnapshotBitForBit) {
-  std::string plan = compileTraining(reference);
+  std::string plan = compileTraining(reference, dropout);
   TrainingSnapshot halfway = train(reference, plan, 1, 3);
   TrainingRun resumed(reference, plan);
   ASSERT_TRUE(resumed.ok());
