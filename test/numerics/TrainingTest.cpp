@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "TrainingRun.h"
+#include "UnfusedPlan.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -196,6 +197,25 @@ TEST_P(Training, RecomputationGivesTheBitsOfKeeping) {
   TrainingSnapshot kept = train(reference, all, 1, 4);
   EXPECT_TRUE(kept == train(reference, block, 1, 4));
   EXPECT_TRUE(kept == train(reference, budget, 1, 4));
+}
+
+uint64_t instructions(const std::string &plan) {
+  auto loaded = Plan::load(plan);
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+  return loaded.ok() ? loaded->program(*loaded->findProgram("accumulate"))
+                           .instructions()
+                           ->size()
+                     : 0;
+}
+
+TEST_P(Training, FusionGivesTheBitsOfSingleOps) {
+  std::string fused = compileTraining(reference, dropout);
+  std::string unfused = testing::TempDir() + "/unfused-" + GetParam() + ".plan";
+  ASSERT_EQ(compileUnfused(reference.folder, reference.batch, reference.tokens,
+                           0.2, unfused),
+            "");
+  EXPECT_LT(instructions(fused), instructions(unfused));
+  EXPECT_TRUE(train(reference, fused, 1, 4) == train(reference, unfused, 1, 4));
 }
 
 TEST_P(Training, GoesOnFromASnapshotBitForBit) {
