@@ -156,4 +156,44 @@ TEST(TrainingAgreement, AdamWIsEqualToTheBit) {
   }
 }
 
+// Warps of a CUDA block share its rows, so sums that round may differ by their
+// order alone; those of small integers are exact, and lie in the same places.
+TEST(TrainingAgreement, ColumnSumsDifferByTheirOrderAlone) {
+  constexpr int64_t rows = 37, blocks = 5;
+  std::string text;
+  for (int64_t columns : {1, 20, 768})
+    for (DType element : floats) {
+      Tensor x(element, rows, columns), sums(DType::F32, columns, blocks);
+      text +=
+          function("s" + std::to_string(columns) + x.mlirElement(),
+                   "gpt2.column_sum %0 : " + typeOf(x) + " -> " + typeOf(sums),
+                   {typeOf(x)}, {typeOf(sums)});
+    }
+  BothTargets both(text);
+  for (int64_t columns : {1, 20, 768})
+    for (DType element : floats) {
+      Tensor x = Tensor::make(element, rows, columns,
+                              [](int64_t i, int64_t j) -> double {
+                                return (i * 7 + j * 3) % 17 - 8;
+                              });
+      Tensors sums = {Tensor(DType::F32, columns, blocks)};
+      std::string name = "s" + std::to_string(columns) + x.mlirElement();
+      both.run(name, {x}, sums, blocks);
+      both.expectEqualBits(name);
+      x = Tensor::random(element, rows, columns, 1);
+      both.run(name, {x}, sums, blocks);
+      for (int64_t j = 0; j < columns; ++j)
+        for (int64_t b = 0; b < blocks; ++b) {
+          // Either sum rounds once a row.
+          int64_t begin = rows * b / blocks, end = rows * (b + 1) / blocks;
+          double size = 0;
+          for (int64_t i = begin; i < end; ++i)
+            size += std::abs(x.at(i, j));
+          ASSERT_NEAR(both.onCuda[0].at(j, b), both.onCpu[0].at(j, b),
+                      2 * double(end - begin) * 0x1p-24 * size)
+              << name;
+        }
+    }
+}
+
 } // namespace
