@@ -214,7 +214,8 @@ void ProgramLowering::lowerWeightGrad(gpt2::WeightGradOp op) {
 
 void ProgramLowering::lowerAttention(gpt2::AttentionOp op) {
   Value out = createDestination(op->getResult(0)), lse;
-  // Even where nothing reads it: rematerialize's clone must run the same kernel.
+  // Even where nothing reads it: rematerialize's clone must run the same
+  // kernel.
   if (op.getLse())
     lse = createDestination(op->getResult(1));
   plan::AttentionOp::create(
