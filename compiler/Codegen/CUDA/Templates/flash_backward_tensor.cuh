@@ -181,15 +181,10 @@ struct Backward<T, 2> {
                   sums[i][m], scales[i]);
   }
 
-  static DEVICE void run(const Gradients &g) {
-    T *stages = (T *)dynamicShared(); // two of [tile of other[0], tile of other[1]]
-    Statistics *statistics = (Statistics *)(stages + 4 * TILE); // one a stage
-    int first = (OWNS_KEYS ? blockIdx.x : gridDim.x - 1 - blockIdx.x) * OWN;
-    int begin = OWNS_KEYS ? first / OTHER : 0;
-    int last = OWNS_KEYS ? POSITIONS : min(first + OWN, int(POSITIONS));
-    int end = (last + OTHER - 1) / OTHER;
-
-    // Own rows take the stages' place until they are in registers.
+  // Own rows from `first` on, which take the stages' place until they are in
+  // registers, and sums of zero.
+  DEVICE void begin(const Gradients &g, T *stages, Statistics *statistics,
+                    int first) {
     static_assert(2 * OWN <= 4 * OTHER, "own rows fit the stages");
 #pragma unroll
     for (int i = 0; i < 2; ++i)
@@ -200,12 +195,11 @@ struct Backward<T, 2> {
       makeStatistics<OWN, THREADS>(g, first, statistics->of);
     awaitCopies();
     __syncthreads();
-    Backward backward;
-    backward.row = first + threadIdx.x / 32 * WARP_ROWS;
-    loadRows(backward.own[0], stages, backward.row - first);
-    loadRows(backward.own[1], stages + OWN * STRIDE16, backward.row - first);
+    row = first + threadIdx.x / 32 * WARP_ROWS;
+    loadRows(own[0], stages, row - first);
+    loadRows(own[1], stages + OWN * STRIDE16, row - first);
     if constexpr (!OWNS_KEYS)
-      backward.loadStatistics(g, *statistics, first);
+      loadStatistics(g, *statistics, first);
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < RESULTS; ++i)
@@ -215,8 +209,20 @@ struct Backward<T, 2> {
         for (int n = 0; n < HEAD_TILES; ++n)
 #pragma unroll
           for (int e = 0; e < 4; ++e)
-            backward.sums[i][m][n][e] = 0.0f;
+            sums[i][m][n][e] = 0.0f;
+  }
 
+  static DEVICE void run(const Gradients &g) {
+    // Two of [tile of other[0], tile of other[1]], then statistics of both.
+    T *stages = (T *)dynamicShared();
+    Statistics *statistics = (Statistics *)(stages + 4 * TILE);
+    int first = (OWNS_KEYS ? blockIdx.x : gridDim.x - 1 - blockIdx.x) * OWN;
+    int begin = OWNS_KEYS ? first / OTHER : 0;
+    int last = OWNS_KEYS ? POSITIONS : min(first + OWN, int(POSITIONS));
+    int end = (last + OTHER - 1) / OTHER;
+
+    Backward backward;
+    backward.begin(g, stages, statistics, first);
     copyOther(stages, statistics, g, begin);
     for (int tile = begin; tile < end; ++tile) {
       int stage = (tile - begin) % 2;
