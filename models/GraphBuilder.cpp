@@ -276,7 +276,8 @@ Value ProgramBuilder::logits(Value x, bool f32Result) {
 Value ProgramBuilder::loss(Value logits, Value targets) {
   auto losses = RankedTensorType::get({rowsOf(logits)}, builder.getF32Type());
   return CrossEntropyOp::create(builder, locate("loss"), losses, logits,
-                                targets, config.vocabSize);
+                                targets, config.vocabSize,
+                                /*first=*/IntegerAttr());
 }
 
 /// Samples from `logits` into the first `slots` slots (0: all) and writes what

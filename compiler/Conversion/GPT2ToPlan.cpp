@@ -104,6 +104,8 @@ private:
     module->setAttr(plan::precisionAttrName,
                     precision ? precision : builder.getStringAttr("fp32"));
     module->removeAttr(gpt2::precisionAttrName);
+    if (Attribute most = module->removeAttr(gpt2::maxAccumulationAttrName))
+      module->setAttr(plan::maxAccumulationAttrName, most);
     if (Attribute model = module->removeAttr(gpt2::modelAttrName))
       module->setAttr(plan::modelAttrName, model);
   }

@@ -204,11 +204,13 @@ void ProgramLowering::lowerInputGrad(gpt2::InputGradOp op) {
 }
 
 void ProgramLowering::lowerWeightGrad(gpt2::WeightGradOp op) {
-  Value sum = takeOver(op->getResult(0), op.getAccMutable());
+  MutableOperandRange acc = op.getAccMutable();
+  Value sum = acc.empty() ? createDestination(op->getResult(0))
+                          : takeOver(op->getResult(0), acc[0]);
   plan::MatmulOp::create(builder, op.getLoc(), bufferOf(op.getDy()),
                          bufferOf(op.getX()), /*bias=*/Value(), sum,
                          /*workspace=*/Value(), /*transpose_a=*/true,
-                         /*weight_kn=*/true, /*accumulate=*/true,
+                         /*weight_kn=*/true, /*accumulate=*/!acc.empty(),
                          /*dynamic_rows=*/false);
 }
 

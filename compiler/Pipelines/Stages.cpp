@@ -60,6 +60,13 @@ void addPrecision(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createMixedPrecision(precision));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  if (options.lean)
+    pm.addPass(createLeanStorage());
+  if (options.training) {
+    ChunkLmHeadOptions head;
+    head.chunks = options.headChunks;
+    pm.addPass(createChunkLmHead(head));
+  }
 }
 
 void addFusion(OpPassManager &pm, const CompileOptions &options) {

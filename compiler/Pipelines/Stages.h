@@ -17,6 +17,8 @@ struct CompileOptions {
   Precision precision = Precision::FP32;
   /// Whether the module is the forward half of training.
   bool training = false;
+  bool lean = false;      ///< no 16-bit weights, 16-bit gradients: lean-storage
+  int64_t headChunks = 1; ///< parts of the rows in the LM head
   RematMode remat = RematMode::None;
   int64_t rematBudget = 0; ///< bytes of live activations, for RematMode::Auto
   std::string rematCosts;  ///< path of a table of measured times, or empty

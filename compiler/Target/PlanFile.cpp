@@ -182,6 +182,9 @@ FailureOr<std::string> PlanWriter::write(StringRef producer) {
   auto batch = module->getAttrOfType<IntegerAttr>(plan::batchAttrName);
   if (!target || !batch)
     return module.emitError("has no plan.target or plan.batch attribute");
+  auto accumulation =
+      module->getAttrOfType<IntegerAttr>(plan::maxAccumulationAttrName);
+  uint32_t mostAccumulation = accumulation ? accumulation.getInt() : 0;
   std::vector<Offset<fb::Program>> programs;
   for (plan::ProgramOp program : tables.getPrograms())
     programs.push_back(writeProgram(program));
@@ -193,10 +196,11 @@ FailureOr<std::string> PlanWriter::write(StringRef producer) {
   auto programTable = builder.CreateVector(programs);
   auto producerName = builder.CreateString(producer.str());
   fb::FinishPlanBuffer(
-      builder, fb::CreatePlan(
-                   builder, producerName, fb::Target(target.getValue()),
-                   *precisionValue, *modeValue, *model, batch.getInt(), arenas,
-                   buffers, payloadTable, modules, kernelTable, programTable));
+      builder,
+      fb::CreatePlan(builder, producerName, fb::Target(target.getValue()),
+                     *precisionValue, *modeValue, *model, batch.getInt(),
+                     arenas, buffers, payloadTable, modules, kernelTable,
+                     programTable, mostAccumulation));
   gpt2rt::Result<std::string> file = gpt2rt::assemblePlanFile(
       std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
       std::as_bytes(std::span(payloadBytes)),

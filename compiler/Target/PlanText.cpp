@@ -76,7 +76,10 @@ void Printer::printHead() {
      << fb::EnumNameTarget(root.target()) << " precision "
      << fb::EnumNamePrecision(root.precision()) << " mode "
      << fb::EnumNameMode(root.mode()) << " batch " << root.batch() << " by "
-     << root.producer()->c_str() << '\n';
+     << root.producer()->c_str();
+  if (root.max_accumulation() != 0)
+    os << " max accumulation " << root.max_accumulation();
+  os << '\n';
   os << "model vocab " << model.vocab() << " padded " << model.padded_vocab()
      << " positions " << model.positions() << " width " << model.width()
      << " layers " << model.layers() << " heads " << model.heads() << " inner "

@@ -82,6 +82,49 @@ def MixedPrecision : Pass<"mixed-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gpt2::GPT2Dialect"];
 }
 
+def LeanStorage : Pass<"lean-storage", "::mlir::ModuleOp"> {
+  let summary = "Keep no 16-bit weights and only 16-bit gradients";
+  let description = [{
+    For devices that hold little more than the f32 masters and moments of a
+    model. Working copies of matrices go: each product casts its weight from the
+    master right before it runs. The gradient of a matrix that one product
+    computes is written in the low type in place of being added up in f32; other
+    gradients (vectors, embeddings) stay. So a step can have one micro-batch
+    only: the module gets `gpt2.max_accumulation = 1`, which export writes into
+    the plan.
+
+    Runs behind `mixed-precision` and CSE, which would join the casts, and before
+    `fuse`.
+  }];
+  let statistics = [
+    Statistic<"numCopies", "working-copies-dropped",
+              "Number of working copies of matrices dropped">,
+    Statistic<"numGradients", "gradients-narrowed",
+              "Number of gradients stored in the low type">,
+    Statistic<"numCasts", "casts-inserted", "Number of casts inserted">
+  ];
+  let dependentDialects = ["::mlir::gpt2::GPT2Dialect"];
+}
+
+def ChunkLmHead : Pass<"chunk-lm-head", "::mlir::ModuleOp"> {
+  let summary = "Compute logits and their gradients a part of the rows at a time";
+  let description = [{
+    In `accumulate` and `validate`, the product with the head, the loss and the
+    products with its gradient run for one chunk of rows after the other, so that
+    the logits of one chunk exist at a time. Chunk i of N has the rows from
+    R * i / N to R * (i + 1) / N. The weight's gradient is summed chunk by chunk:
+    N is part of what a plan computes. Runs behind `build-training`, and behind
+    `mixed-precision` and CSE, before `fuse`.
+  }];
+  let options = [
+    Option<"chunks", "chunks", "int64_t", "1", "Parts of the rows (1: leave all)">
+  ];
+  let statistics = [
+    Statistic<"numHeads", "heads-split", "Number of LM heads split">
+  ];
+  let dependentDialects = ["::mlir::gpt2::GPT2Dialect"];
+}
+
 // Of the module, so that remarks come in one order.
 def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
   let summary = "Form the regions that become one kernel";

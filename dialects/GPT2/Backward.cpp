@@ -119,7 +119,7 @@ LogicalResult CrossEntropyOp::buildBackward(OpBuilder &builder, ValueRange,
       builder, getLoc(), getLosses().getType(),
       partialsOf(getLogits(), 1, gradientBuilder), getLogits().getType(),
       getLogits(), getTargets(), gradientBuilder.readSlot("step_params"),
-      gradientBuilder.readSlot("train_state"), getVocab());
+      gradientBuilder.readSlot("train_state"), getVocab(), getFirstAttr());
   getLosses().replaceAllUsesWith(op.getLosses());
   gradientBuilder.addToLossSum(op.getTotal());
   gradientBuilder.addGradient(getLogits(), op.getDlogits());

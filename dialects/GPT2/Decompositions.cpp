@@ -30,6 +30,13 @@ static Value clampIndex(OpBuilder &builder, Location loc, Value value,
   return arith::MinSIOp::create(builder, loc, value, last);
 }
 
+/// The number of the current row, counted from `first`.
+static Value rowFrom(OpBuilder &builder, Location loc, int64_t first) {
+  Value row = linalg::IndexOp::create(builder, loc, 0);
+  Value offset = arith::ConstantIndexOp::create(builder, loc, first);
+  return arith::AddIOp::create(builder, loc, row, offset);
+}
+
 /// The element of `table` at row `row` and the current column.
 static Value gather(OpBuilder &builder, Location loc, Value table, Value row) {
   Value column = linalg::IndexOp::create(builder, loc, 1);
@@ -222,11 +229,70 @@ SmallVector<Value> SelectRowOp::decompose(OpBuilder &builder, Location loc,
 }
 
 //===----------------------------------------------------------------------===//
+// slice_rows, concat_rows
+//===----------------------------------------------------------------------===//
+
+OperandForm SliceRowsOp::getOperandForm(unsigned) { return OperandForm::Table; }
+
+SmallVector<Value> SliceRowsOp::decompose(OpBuilder &builder, Location loc,
+                                          ValueRange operands, Value rows) {
+  int64_t first = getFirst();
+  auto body = [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+    return widen(b, loc, gather(b, loc, operands[0], rowFrom(b, loc, first)));
+  };
+  return {RowBuilder(builder, loc, rows)
+              .map(getElementTypeOrSelf(getResult()), columnsOf(getResult()),
+                   ValueRange(), body)};
+}
+
+OperandForm ConcatRowsOp::getOperandForm(unsigned) {
+  return OperandForm::Table;
+}
+
+// Each row reads both tables, one of them at a row that does not count.
+SmallVector<Value> ConcatRowsOp::decompose(OpBuilder &builder, Location loc,
+                                           ValueRange operands, Value rows) {
+  Value a = operands[0], b = operands[1];
+  auto sizeOf = [](Value table) {
+    return cast<RankedTensorType>(table.getType()).getDimSize(0);
+  };
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange) -> Value {
+    Value row = linalg::IndexOp::create(nested, loc, 0);
+    Value inA = clampIndex(nested, loc, row, sizeOf(a));
+    Value inB =
+        clampIndex(nested, loc, rowFrom(nested, loc, -sizeOf(a)), sizeOf(b));
+    Value size = arith::ConstantIndexOp::create(nested, loc, sizeOf(a));
+    Value isInA = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt,
+                                        row, size);
+    return arith::SelectOp::create(
+        nested, loc, isInA, widen(nested, loc, gather(nested, loc, a, inA)),
+        widen(nested, loc, gather(nested, loc, b, inB)));
+  };
+  return {RowBuilder(builder, loc, rows)
+              .map(getElementTypeOrSelf(getResult()), columnsOf(a),
+                   ValueRange(), body)};
+}
+
+//===----------------------------------------------------------------------===//
 // cross_entropy
 //===----------------------------------------------------------------------===//
 
-OperandForm CrossEntropyOp::getOperandForm(unsigned) {
-  return OperandForm::Row;
+OperandForm CrossEntropyOp::getOperandForm(unsigned operand) {
+  return operand == 1 && getFirst() ? OperandForm::Table : OperandForm::Row;
+}
+
+Value gpt2::buildTargets(OpBuilder &builder, Location loc, Value targets,
+                         Value rows, std::optional<int64_t> first) {
+  if (!first)
+    return targets;
+  auto body = [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+    return tensor::ExtractOp::create(
+        b, loc, targets,
+        ValueRange{rowFrom(b, loc, *first),
+                   arith::ConstantIndexOp::create(b, loc, 0)});
+  };
+  return RowBuilder(builder, loc, rows)
+      .map(builder.getI32Type(), 1, ValueRange(), body);
 }
 
 Value gpt2::maskPadding(OpBuilder &b, Location loc, Value value, Value padding,
@@ -291,6 +357,7 @@ SmallVector<Value> CrossEntropyOp::decompose(OpBuilder &builder, Location loc,
                                              ValueRange operands, Value rows) {
   RowBuilder row(builder, loc, rows);
   int64_t vocab = getVocab();
+  Value targets = buildTargets(builder, loc, operands[1], rows, getFirst());
   Softmax softmax = buildSoftmax(row, operands[0], vocab);
-  return {buildLosses(row, operands[0], operands[1], softmax, vocab)};
+  return {buildLosses(row, operands[0], targets, softmax, vocab)};
 }

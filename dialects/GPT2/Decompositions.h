@@ -23,6 +23,10 @@ Value isLabel(OpBuilder &builder, Location loc, Value target);
 /// Whether a row with the i32 `target` is scored: it is in [0, vocab).
 Value isScored(OpBuilder &builder, Location loc, Value target, int64_t vocab);
 
+/// The targets of the rows: `targets`, or those from `first` on of a table.
+Value buildTargets(OpBuilder &builder, Location loc, Value targets, Value rows,
+                   std::optional<int64_t> first);
+
 /// Statistics of rows of logits, `?x1`.
 struct Softmax {
   Value top;   ///< the largest logit

@@ -202,7 +202,8 @@ SmallVector<Value> ActivationGradOp::decompose(OpBuilder &builder, Location loc,
 }
 
 OperandForm CrossEntropyGradOp::getOperandForm(unsigned operand) {
-  return operand < 2 ? OperandForm::Row : OperandForm::Table;
+  bool isRow = operand == 0 || (operand == 1 && !getFirst());
+  return isRow ? OperandForm::Row : OperandForm::Table;
 }
 bool CrossEntropyGradOp::isColumnResult(unsigned result) { return result == 1; }
 
@@ -210,7 +211,8 @@ SmallVector<Value> CrossEntropyGradOp::decompose(OpBuilder &builder,
                                                  Location loc,
                                                  ValueRange operands,
                                                  Value rows) {
-  Value logits = operands[0], targets = operands[1];
+  Value logits = operands[0];
+  Value targets = buildTargets(builder, loc, operands[1], rows, getFirst());
   int64_t vocab = getVocab();
   RowBuilder row(builder, loc, rows);
   Type f32 = builder.getF32Type();

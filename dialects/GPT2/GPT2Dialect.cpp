@@ -119,6 +119,16 @@ LogicalResult verifyPrecision(Operation *op, Attribute attr) {
   return success();
 }
 
+LogicalResult verifyMaxAccumulation(Operation *op, Attribute attr) {
+  auto most = dyn_cast<IntegerAttr>(attr);
+  if (isa<ModuleOp>(op) && most && most.getType().isInteger(64) &&
+      most.getInt() > 0 && most.getValue().isIntN(31))
+    return success();
+  return op->emitError(
+      "'gpt2.max_accumulation' must be an i64 of at least 1 on "
+      "a module");
+}
+
 LogicalResult verifyLayer(Operation *op, Attribute attr) {
   auto layer = dyn_cast<IntegerAttr>(attr);
   if (layer && layer.getType().isInteger(64) && layer.getInt() >= 0)
@@ -136,6 +146,8 @@ LogicalResult GPT2Dialect::verifyOperationAttribute(Operation *op,
     return verifyModel(op, attr.getValue());
   if (attr.getName() == precisionAttrName)
     return verifyPrecision(op, attr.getValue());
+  if (attr.getName() == maxAccumulationAttrName)
+    return verifyMaxAccumulation(op, attr.getValue());
   if (attr.getName() == layerAttrName)
     return verifyLayer(op, attr.getValue());
   return op->emitError("unknown attribute '") << attr.getName().strref() << "'";

@@ -21,6 +21,10 @@ inline constexpr llvm::StringLiteral programAttrName = "gpt2.program";
 inline constexpr llvm::StringLiteral modelAttrName = "gpt2.model";
 inline constexpr llvm::StringLiteral precisionAttrName = "gpt2.precision";
 
+/// Most micro-batches (i64) that a step of a training module may add up.
+inline constexpr llvm::StringLiteral maxAccumulationAttrName =
+    "gpt2.max_accumulation";
+
 /// Number of the layer (i64) that an op of a training program's forward half
 /// belongs to.
 inline constexpr llvm::StringLiteral layerAttrName = "gpt2.layer";

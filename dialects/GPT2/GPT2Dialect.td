@@ -25,6 +25,8 @@ def GPT2_Dialect : Dialect {
       them into the plan;
     - `gpt2.layer` (i64) on an op of an accumulate program's forward half: the
       layer that it belongs to;
+    - `gpt2.max_accumulation` (i64) on the module: most micro-batches of a step,
+      set by `lean-storage`;
     - `gpt2.precision` on the module: `fp32`, `tf32`, `fp16` or `bf16`, set by
       `mixed-precision`.
   }];

@@ -119,6 +119,18 @@ OpFoldResult DropoutOp::fold(FoldAdaptor) {
   return getProbability().isZero() ? getX() : Value();
 }
 
+LogicalResult WeightGradOp::inferReturnTypes(
+    MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
+    OpaqueProperties, RegionRange, SmallVectorImpl<Type> &types) {
+  if (operands.size() == 3)
+    types.push_back(operands[2].getType());
+  else
+    types.push_back(RankedTensorType::get(
+        {dimensionOf(operands[0], 1), dimensionOf(operands[1], 1)},
+        getElementTypeOrSelf(operands[0])));
+  return success();
+}
+
 LogicalResult ColumnFinishOp::inferReturnTypes(MLIRContext *context,
                                                std::optional<Location>,
                                                ValueRange operands,

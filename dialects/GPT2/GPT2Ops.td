@@ -165,14 +165,16 @@ def GPT2_CrossEntropyOp : GPT2_ComputeOp<"cross_entropy",
   let summary = "-log softmax(logits)[target] of each row";
   let description = [{
     Columns from `vocab` on are padding and take no part. A row whose target is
-    not in [0, vocab) is not scored: its loss is 0.
+    not in [0, vocab) is not scored: its loss is 0. With `first`, the rows are
+    those of a chunk, and row i has target first + i.
   }];
   let arguments = (ins
-    GPT2_Matrix:$logits, GPT2_IntVector:$targets, GPT2_Count:$vocab
+    GPT2_Matrix:$logits, GPT2_IntVector:$targets, GPT2_Count:$vocab,
+    OptionalAttr<I64Attr>:$first
   );
   let results = (outs GPT2_F32Vector:$losses);
   let assemblyFormat = [{
-    $logits `,` $targets `vocab` $vocab attr-dict
+    $logits `,` $targets (`from` $first^)? `vocab` $vocab attr-dict
     `:` functional-type(operands, results)
   }];
 }

@@ -18,6 +18,12 @@ PrecisionClass DropoutKeysOp::getPrecisionClass() {
   return PrecisionClass::Infer;
 }
 PrecisionClass DropoutOp::getPrecisionClass() { return PrecisionClass::Infer; }
+PrecisionClass SliceRowsOp::getPrecisionClass() {
+  return PrecisionClass::Infer;
+}
+PrecisionClass ConcatRowsOp::getPrecisionClass() {
+  return PrecisionClass::Infer;
+}
 PrecisionClass NormalizeOp::getPrecisionClass() { return PrecisionClass::Deny; }
 PrecisionClass ActivationGradOp::getPrecisionClass() {
   return PrecisionClass::Infer;
@@ -61,7 +67,9 @@ bool ColumnSumOp::isStorageOperand(unsigned) { return true; }
 bool CrossEntropyGradOp::isStorageOperand(unsigned) { return true; }
 bool EmbedGradOp::isStorageOperand(unsigned operand) { return operand != 0; }
 
-std::optional<unsigned> WeightGradOp::getTypeSource(unsigned) { return 2; }
+std::optional<unsigned> WeightGradOp::getTypeSource(unsigned) {
+  return getAcc() ? std::optional<unsigned>(2) : std::nullopt;
+}
 std::optional<unsigned> CrossEntropyGradOp::getTypeSource(unsigned result) {
   return result == 2 ? std::optional<unsigned>(0) : std::nullopt;
 }
@@ -76,6 +84,9 @@ std::optional<unsigned> EmbedGradOp::getTypeSource(unsigned result) {
 // Transcendental functions count as ten operations, and so does a hash.
 int64_t DropoutKeysOp::getFlops() { return 0; }
 int64_t DropoutOp::getFlops() { return 11 * elements(getX()); }
+int64_t SliceRowsOp::getFlops() { return 0; }
+int64_t SliceRowsOp::getBytesRead() { return sumBytes(getResult().getType()); }
+int64_t ConcatRowsOp::getFlops() { return 0; }
 int64_t NormalizeOp::getFlops() { return 4 * elements(getX()); }
 int64_t ActivationGradOp::getFlops() { return 20 * elements(getX()); }
 

@@ -58,6 +58,27 @@ def GPT2_DropoutOp : GPT2_ComputeOp<"dropout",
   let hasFolder = 1;
 }
 
+def GPT2_SliceRowsOp : GPT2_ComputeOp<"slice_rows", [GPT2_Decomposes], [],
+    ["getBytesRead"]> {
+  let summary = "some rows of a matrix, from row `first` on";
+  let arguments = (ins
+    GPT2_Matrix:$x, ConfinedAttr<I64Attr, [IntNonNegative]>:$first
+  );
+  let results = (outs GPT2_Matrix:$result);
+  let assemblyFormat = [{
+    $x `from` $first attr-dict `:` type($x) `->` type($result)
+  }];
+}
+
+def GPT2_ConcatRowsOp : GPT2_ComputeOp<"concat_rows", [GPT2_Decomposes]> {
+  let summary = "the rows of a, then those of b; or the elements of vectors";
+  let arguments = (ins GPT2_VectorOrMatrix:$a, GPT2_VectorOrMatrix:$b);
+  let results = (outs GPT2_VectorOrMatrix:$result);
+  let assemblyFormat = [{
+    $a `,` $b attr-dict `:` functional-type(operands, results)
+  }];
+}
+
 def GPT2_NormalizeOp : GPT2_ComputeOp<"normalize", [GPT2_Decomposes],
     ["isStorageOperand"]> {
   let summary = "gpt2.layer_norm with row statistics that are known already";
@@ -141,17 +162,20 @@ def GPT2_InputGradOp : GPT2_ComputeOp<"input_grad", [], ["isStorageOperand"]> {
 }
 
 def GPT2_WeightGradOp : GPT2_ComputeOp<"weight_grad",
-    [AllTypesMatch<["acc", "result"]>],
+    [DeclareOpInterfaceMethods<InferTypeOpInterface>],
     ["isStorageOperand", "getTypeSource"]> {
   let summary = "acc + transpose(dy) * x: adds gpt2.linear's weight gradient";
-  let description = "Destination passing: the result takes acc's place.";
+  let description = [{
+    Destination passing: the result takes acc's place. Without acc it is the
+    product alone, in the type of dy.
+  }];
   let arguments = (ins
-    GPT2_Matrix:$dy, GPT2_Matrix:$x, GPT2_F32Matrix:$acc
+    GPT2_Matrix:$dy, GPT2_Matrix:$x, Optional<GPT2_F32Matrix>:$acc
   );
-  let results = (outs GPT2_F32Matrix:$result);
+  let results = (outs GPT2_Matrix:$result);
   let assemblyFormat = [{
-    $dy `,` $x `into` $acc attr-dict
-    `:` type($dy) `,` type($x) `,` type($acc)
+    $dy `,` $x (`into` $acc^)? attr-dict
+    `:` type($dy) `,` type($x) (`,` type($acc)^)?
   }];
 }
 
@@ -201,18 +225,20 @@ def GPT2_CrossEntropyGradOp : GPT2_ComputeOp<"cross_entropy_grad",
     dlogits = (softmax(logits) - onehot(target)) * step_params[1] *
     train_state[0]: the inverse of the number of scored tokens and the loss
     scale. It is 0 on rows that are not scored and in padded columns, and takes
-    the place of `logits`. `total` is the column result of `losses`.
+    the place of `logits`. `total` is the column result of `losses`. `first` is
+    gpt2.cross_entropy's.
   }];
   let arguments = (ins
     GPT2_Matrix:$logits, GPT2_IntVector:$targets, GPT2_StepParams:$step_params,
-    GPT2_TrainState:$train_state, GPT2_Count:$vocab
+    GPT2_TrainState:$train_state, GPT2_Count:$vocab,
+    OptionalAttr<I64Attr>:$first
   );
   let results = (outs
     GPT2_F32Vector:$losses, GPT2_F32Matrix:$total, GPT2_Matrix:$dlogits
   );
   let assemblyFormat = [{
-    $logits `,` $targets `,` $step_params `,` $train_state `vocab` $vocab
-    attr-dict `:` type($logits) `,` type($targets)
+    $logits `,` $targets `,` $step_params `,` $train_state (`from` $first^)?
+    `vocab` $vocab attr-dict `:` type($logits) `,` type($targets)
     `->` type($losses) `,` type($total)
   }];
 }

@@ -68,6 +68,17 @@ LogicalResult gpt2::verifyAttentionDropout(Operation *op, Value rng,
   return dropout ? verifyProbability(op, *dropout) : success();
 }
 
+LogicalResult gpt2::verifyTargets(Operation *op, Value targets, int64_t rows,
+                                  std::optional<int64_t> first) {
+  if (!first)
+    return expectShape(op, "targets", targets, {rows});
+  if (*first >= 0 && *first <= rowsOf(targets) - rows)
+    return success();
+  return op->emitOpError() << rows << " rows from row " << *first
+                           << " on exceed the " << rowsOf(targets)
+                           << " targets";
+}
+
 /// Checks the column result of a matrix of `rows` rows and `columns` columns.
 static LogicalResult verifyPartials(Operation *op, StringRef name,
                                     Value partials, int64_t rows,
@@ -95,6 +106,27 @@ LogicalResult DropoutOp::verify() {
   if (failed(expectBatch(*this, rowsOf(getX()), getBatch())))
     return failure();
   return verifyProbability(*this, getProbability());
+}
+
+LogicalResult SliceRowsOp::verify() {
+  int64_t rows = rowsOf(getResult()), first = getFirst();
+  if (getElementTypeOrSelf(getX()) != getElementTypeOrSelf(getResult()))
+    return emitOpError("x and result must have equal element types");
+  if (first > rowsOf(getX()) - rows)
+    return emitOpError() << rows << " rows from row " << first
+                         << " on exceed the " << rowsOf(getX()) << " of x";
+  return expectShape(*this, "result", getResult(), {rows, columnsOf(getX())});
+}
+
+LogicalResult ConcatRowsOp::verify() {
+  auto a = tensorOf(getA()), b = tensorOf(getB());
+  if (a.getElementType() != b.getElementType() ||
+      a.getElementType() != getElementTypeOrSelf(getResult()) ||
+      a.getShape().drop_front() != b.getShape().drop_front())
+    return emitOpError("a, b and result must differ in their rows alone");
+  SmallVector<int64_t> shape(a.getShape());
+  shape[0] += b.getDimSize(0);
+  return expectShape(*this, "result", getResult(), shape);
 }
 
 LogicalResult NormalizeOp::verify() {
@@ -152,7 +184,7 @@ LogicalResult WeightGradOp::verify() {
       failed(expectShape(*this, "x", getX(),
                          {rowsOf(getDy()), columnsOf(getX())})))
     return failure();
-  return expectShape(*this, "acc", getAcc(),
+  return expectShape(*this, "the result", getResult(),
                      {columnsOf(getDy()), columnsOf(getX())});
 }
 
@@ -172,7 +204,7 @@ LogicalResult CrossEntropyGradOp::verify() {
   if (static_cast<int64_t>(getVocab()) > columns)
     return emitOpError("vocab ")
            << getVocab() << " exceeds the " << columns << " columns of logits";
-  if (failed(expectShape(*this, "targets", getTargets(), {rows})) ||
+  if (failed(verifyTargets(*this, getTargets(), rows, getFirst())) ||
       failed(expectShape(*this, "losses", getLosses(), {rows})))
     return failure();
   return verifyPartials(*this, "total", getTotal(), rows, 1);

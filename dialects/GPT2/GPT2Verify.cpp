@@ -132,7 +132,7 @@ LogicalResult CrossEntropyOp::verify() {
   if (static_cast<int64_t>(getVocab()) > shape[1])
     return emitOpError("vocab ")
            << getVocab() << " exceeds the " << shape[1] << " columns of logits";
-  if (failed(expectShape(*this, "targets", getTargets(), {shape[0]})))
+  if (failed(verifyTargets(*this, getTargets(), shape[0], getFirst())))
     return failure();
   return expectShape(*this, "losses", getLosses(), {shape[0]});
 }

@@ -19,6 +19,11 @@ LogicalResult expectBatch(Operation *op, int64_t rows, int64_t batch);
 LogicalResult verifyHeads(Operation *op, Value qkv, Value result, int64_t batch,
                           int64_t heads);
 
+/// Checks that there is a target for each of `rows` rows, which are a chunk's
+/// from row `first` on where that is given.
+LogicalResult verifyTargets(Operation *op, Value targets, int64_t rows,
+                            std::optional<int64_t> first);
+
 /// Checks that a probability of dropping is in [0, 1).
 LogicalResult verifyProbability(Operation *op, const APFloat &probability);
 

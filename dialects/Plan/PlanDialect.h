@@ -19,5 +19,8 @@ inline constexpr llvm::StringLiteral precisionAttrName = "plan.precision";
 inline constexpr llvm::StringLiteral modeAttrName = "plan.mode";
 inline constexpr llvm::StringLiteral batchAttrName = "plan.batch";
 inline constexpr llvm::StringLiteral modelAttrName = "plan.model";
+/// Most micro-batches (i64) of a training step; any number where absent.
+inline constexpr llvm::StringLiteral maxAccumulationAttrName =
+    "plan.max_accumulation";
 
 } // namespace mlir::plan

@@ -4,6 +4,8 @@
 
 #include "runtime/Train/Trainer.h"
 
+#include "runtime/Support/ByteSize.h"
+
 #include <chrono>
 #include <cmath>
 
@@ -13,6 +15,29 @@ using Clock = std::chrono::steady_clock;
 
 static double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Fails where a step of the plan cannot add up so many micro-batches.
+static Status checkAccumulation(const Plan &plan, uint64_t accumulate,
+                                uint64_t microTokens) {
+  uint32_t most = plan.root().max_accumulation();
+  if (most == 0 || accumulate <= most)
+    return Status();
+  // As much again in f32, and the working copies of the same weights.
+  uint64_t narrow = 0;
+  const auto &arenas = *plan.root().arenas();
+  for (const fb::Buffer *buffer : *plan.root().buffers())
+    if (arenas.Get(buffer->arena())->kind() == fb::ArenaKind::Gradients &&
+        buffer->dtype() != fb::DType::F32)
+      narrow += buffer->bytes();
+  return invalidArgument(
+      "the plan keeps gradients in 16 bits, which must not be added up: a step "
+      "is at most ",
+      most, " x ", microTokens, " tokens, not ", accumulate, " x ", microTokens,
+      " = ", accumulate * microTokens, "; take --tokens-per-step ",
+      most * microTokens, ", or compile with --storage=full, which takes ",
+      formatByteSize(narrow), " more for f32 gradients and ",
+      formatByteSize(narrow), " for 16-bit weights");
 }
 
 Result<Trainer> Trainer::create(TrainerSetup setup) {
@@ -25,6 +50,8 @@ Result<Trainer> Trainer::create(TrainerSetup setup) {
   GPT2_ASSIGN_OR_RETURN(
       uint64_t accumulate,
       accumulationOf(setup.config, session.batch(), session.tokens()));
+  GPT2_RETURN_IF_ERROR(checkAccumulation(
+      *setup.plan, accumulate, uint64_t(session.batch()) * session.tokens()));
   TrainedModel model = {setup.executor, std::move(parameters), setup.files};
   Trainer trainer(std::move(setup), std::move(session), schedule,
                   std::move(model));

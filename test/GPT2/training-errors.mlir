@@ -91,6 +91,38 @@ func.func @attention_grad(%qkv: tensor<6x24xf32>, %out: tensor<6x8xf32>, %lse: t
 
 // -----
 
+func.func @slice_rows(%x: tensor<6x8xf32>) {
+  // expected-error @+1 {{'gpt2.slice_rows' op 3 rows from row 4 on exceed the 6 of x}}
+  %0 = gpt2.slice_rows %x from 4 : tensor<6x8xf32> -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @concat_rows(%x: tensor<6x8xf32>) {
+  // expected-error @+1 {{'gpt2.concat_rows' op result must be 12x8, not 11x8}}
+  %0 = gpt2.concat_rows %x, %x : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<11x8xf32>
+  return
+}
+
+// -----
+
+func.func @concat_rows(%x: tensor<6x8xf32>, %y: tensor<6x4xf32>) {
+  // expected-error @+1 {{'gpt2.concat_rows' op a, b and result must differ in their rows alone}}
+  %0 = gpt2.concat_rows %x, %y : (tensor<6x8xf32>, tensor<6x4xf32>) -> tensor<12x8xf32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy(%x: tensor<6x8xf32>, %t: tensor<8xi32>) {
+  // expected-error @+1 {{'gpt2.cross_entropy' op 6 rows from row 3 on exceed the 8 targets}}
+  %0 = gpt2.cross_entropy %x, %t from 3 vocab 5 : (tensor<6x8xf32>, tensor<8xi32>) -> tensor<6xf32>
+  return
+}
+
+// -----
+
 func.func @normalize(%x: tensor<6x8xf32>, %g: tensor<8xf32>, %m: tensor<6x1xf32>) {
   // expected-error @+1 {{'gpt2.normalize' op rstd must be 6x1, not 6x8}}
   %0 = gpt2.normalize %x, %m, %x, %g, %g : (tensor<6x8xf32>, tensor<6x1xf32>, tensor<6x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<6x8xf32>
@@ -147,7 +179,7 @@ func.func @weight_grad(%dy: tensor<6x24xf32>, %x: tensor<4x8xf32>, %acc: tensor<
 // -----
 
 func.func @weight_grad(%dy: tensor<6x24xf32>, %x: tensor<6x8xf32>, %acc: tensor<8x24xf32>) {
-  // expected-error @+1 {{'gpt2.weight_grad' op acc must be 24x8, not 8x24}}
+  // expected-error @+1 {{'gpt2.weight_grad' op the result must be 24x8, not 8x24}}
   %0 = gpt2.weight_grad %dy, %x into %acc : tensor<6x24xf32>, tensor<6x8xf32>, tensor<8x24xf32>
   return
 }

@@ -50,6 +50,17 @@ func.func @gradients(%x: tensor<6x8xbf16>, %qkv: tensor<6x24xbf16>,
   %dx, %dgamma, %dbeta = gpt2.layer_norm_grad %x, %r, %gamma, %mean, %mean
       : (tensor<6x8xbf16>, tensor<6x8xf32>, tensor<8xf32>, tensor<6x1xf32>, tensor<6x1xf32>)
       -> (tensor<6x8xf32>, tensor<8x2xf32>, tensor<8x2xf32>)
+  // CHECK: gpt2.slice_rows %arg0 from 2 : tensor<6x8xbf16> -> tensor<3x8xbf16>
+  %slice = gpt2.slice_rows %x from 2 : tensor<6x8xbf16> -> tensor<3x8xbf16>
+  // CHECK: gpt2.concat_rows %{{.*}}, %arg0 : (tensor<3x8xbf16>, tensor<6x8xbf16>) -> tensor<9x8xbf16>
+  %concat = gpt2.concat_rows %slice, %x
+      : (tensor<3x8xbf16>, tensor<6x8xbf16>) -> tensor<9x8xbf16>
+  // CHECK: gpt2.concat_rows %arg5, %arg5 : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %vectors = gpt2.concat_rows %gamma, %gamma
+      : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  // CHECK: gpt2.cross_entropy %arg4, %arg10 from 0 vocab 5 : (tensor<6x8xf32>, tensor<6xi32>) -> tensor<6xf32>
+  %part = gpt2.cross_entropy %r, %tokens from 0 vocab 5
+      : (tensor<6x8xf32>, tensor<6xi32>) -> tensor<6xf32>
   // CHECK: gpt2.normalize %arg4, %arg6, %arg6, %arg5, %arg5 : (tensor<6x8xf32>, tensor<6x1xf32>, tensor<6x1xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<6x8xbf16>
   %n = gpt2.normalize %r, %mean, %mean, %gamma, %gamma
       : (tensor<6x8xf32>, tensor<6x1xf32>, tensor<6x1xf32>, tensor<8xf32>, tensor<8xf32>)

@@ -2,7 +2,7 @@
 """Training plans for less and less memory: each fits its budget, and each trains
 to the same bytes as the plan that keeps everything.
 
-    check_memory_budgets.py BIN_DIR WORK_DIR (fp32 | bf16 | refusals)
+    check_memory_budgets.py BIN_DIR WORK_DIR (fp32 | bf16 | chunks | refusals)
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -68,8 +68,10 @@ class Budgets:
         weights = run / f"checkpoint-{STEPS}" / "model.safetensors"
         return losses, weights.read_bytes()
 
-    def same_bits(self, precision):
-        flags = [f"--precision={precision}"]
+    def same_bits(self, precision, chunks):
+        flags = [f"--precision={precision}", f"--lm-head-chunks={chunks}"]
+        if precision != "fp32":
+            flags.append("--storage=full")  # lean rounds gradients
         full, text = self.compile("all.plan", *flags)
         expected = self.train("all.plan", "--accumulate", 2, "--json")
         self.report.check(expected[0] is not None and
@@ -138,6 +140,29 @@ class Budgets:
         self.report.check(status == 2 and "is no multiple of --seq=32" in error,
                           "a step that does not divide is refused")
 
+    def lean(self):
+        full, _ = self.compile("full.plan", "--precision=bf16")
+        use, text = self.compile("lean.plan", "--precision=bf16",
+                                 "--storage=lean")
+        self.report.check(use is not None and
+                          use["gradients"] < full["gradients"] * 3 // 4 and
+                          use["weights"] < full["weights"],
+                          f"lean storage takes less: {use}")
+        losses, _ = self.train("lean.plan", "--json")
+        self.report.check(losses is not None and len(losses) == STEPS,
+                          "a lean plan trains")
+        expected, _ = self.train("full.plan", "--json")
+        worst = max(abs(a - b) for (a, _), (b, _) in
+                    zip(losses or [(9, 0)], expected))
+        self.report.check(worst < 0.01, f"as the full one does: {worst}")
+        refused, error = self.train("lean.plan", "--accumulate", 2)
+        self.report.check(refused is None and
+                          "a step is at most 1 x 64 tokens, not 2 x 64 = 128"
+                          in error, f"but not two micro-batches: {error}")
+        _, error = self.compile("x.plan", "--storage=lean")
+        self.report.check("needs --precision=bf16 or fp16" in error,
+                          "fp32 has no lean storage")
+
 
 def main():
     bin_dir, work_dir, part = sys.argv[1:]
@@ -146,8 +171,11 @@ def main():
     if part == "refusals":
         budgets.advice()
         budgets.fit()
+        budgets.lean()
+    elif part == "chunks":
+        budgets.same_bits("fp32", 3)
     else:
-        budgets.same_bits(part)
+        budgets.same_bits(part, 1)
     report.done()
 
 

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <iostream>
 #include <map>
 #include <thread>
@@ -31,6 +32,7 @@ const Names cudaPrecisions = {"fp32", "tf32", "fp16", "bf16"};
 const Names modes = {"generate", "eval", "train"}; // as Mode has them
 const Names targets = {"cpu", "cuda"};
 const Names remats = {"none", "block", "auto"}; // as RematMode has them
+const Names storages = {"full", "lean"};        // as Storage has them
 const Names emits = {"gpt2", "plan", "cuda", "plan-text"};
 
 std::string joined(const Names &names) {
@@ -91,12 +93,29 @@ Result<Names> parseArchs(const std::string &list, bool cuda) {
 /// The text that the flags were given as, before it is checked.
 struct RawFlags {
   std::string mode = "generate", target = "cpu", arch, emit;
-  std::string remat, memoryBudget, fit;
+  std::string storage, headChunks, remat, memoryBudget, fit;
 };
+
+/// A number, or auto.
+Status parseHeadChunks(const std::string &text, CommandLine &line) {
+  if (text.empty())
+    return Status();
+  int64_t chunks = 0;
+  const char *end = text.data() + text.size();
+  auto parsed = std::from_chars(text.data(), end, chunks);
+  bool isNumber = parsed.ec == std::errc() && parsed.ptr == end && chunks > 0;
+  if (!isNumber && text != "auto")
+    return invalidArgument("--lm-head-chunks=", text,
+                           " is neither auto nor a number of at least 1");
+  line.headChunks = isNumber ? chunks : 0;
+  return Status();
+}
 
 /// The flags that say what a training plan may take.
 Status checkMemoryFlags(const RawFlags &raw, CommandLine &line) {
   const std::pair<const char *, bool> given[] = {
+      {"--storage", !raw.storage.empty()},
+      {"--lm-head-chunks", !raw.headChunks.empty()},
       {"--remat", !raw.remat.empty()},
       {"--memory-budget", !raw.memoryBudget.empty()},
       {"--remat-costs", !line.costTable.empty()},
@@ -105,6 +124,16 @@ Status checkMemoryFlags(const RawFlags &raw, CommandLine &line) {
   for (auto [flag, isGiven] : given)
     if (isGiven && line.mode != Mode::Train)
       return invalidArgument(flag, " is for --mode=train");
+  if (!raw.storage.empty()) {
+    GPT2_RETURN_IF_ERROR(checkOneOf("--storage", raw.storage, storages));
+    line.storage = raw.storage == "lean" ? Storage::Lean : Storage::Full;
+  }
+  if (line.storage == Storage::Lean && line.precision != "fp16" &&
+      line.precision != "bf16")
+    return invalidArgument(
+        "--storage=lean keeps gradients in 16 bits: it needs "
+        "--precision=bf16 or fp16");
+  GPT2_RETURN_IF_ERROR(parseHeadChunks(raw.headChunks, line));
   if (!raw.remat.empty()) {
     GPT2_RETURN_IF_ERROR(checkOneOf("--remat", raw.remat, remats));
     auto mode = std::find(remats.begin(), remats.end(), raw.remat);
@@ -117,6 +146,9 @@ Status checkMemoryFlags(const RawFlags &raw, CommandLine &line) {
   if (!raw.fit.empty()) {
     GPT2_ASSIGN_OR_RETURN(line.fit, parseByteSize("--fit", raw.fit));
   }
+  if (line.headChunks == 0 && raw.memoryBudget.empty() && raw.fit.empty())
+    return invalidArgument("--lm-head-chunks=auto needs --memory-budget=SIZE "
+                           "to choose by");
   if (line.remat == RematMode::Auto && !line.memoryBudget && !line.fit)
     return invalidArgument("--remat=auto needs --memory-budget=SIZE to choose "
                            "by");
@@ -213,6 +245,16 @@ void addFlags(CLI::App &app, RawFlags &raw, CommandLine &line) {
       ->type_name("P");
   app.add_option("--precision", line.precision,
                  "fp32 (default), bf16; on cuda also tf32, fp16");
+  app.add_option("--storage", raw.storage,
+                 "Of 16-bit training: full (default); lean: gradients in 16 "
+                 "bits and no 16-bit weights, for steps of one micro-batch; "
+                 "--memory-budget may choose lean")
+      ->type_name("KIND");
+  app.add_option("--lm-head-chunks", raw.headChunks,
+                 "Parts of the rows that the LM head of a training plan runs "
+                 "one by one (default: 1, or more where --memory-budget asks "
+                 "for it: auto); another number adds up in another order")
+      ->type_name("N");
   app.add_option("--remat", raw.remat,
                  "What training computes again instead of keeping it: none "
                  "(default), block: all but each layer's input; auto: what "

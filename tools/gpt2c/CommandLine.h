@@ -14,6 +14,8 @@
 namespace mlir::gpt2c {
 
 enum class Mode { Generate, Eval, Train };
+/// What training keeps of 16-bit weights and gradients: see lean-storage.
+enum class Storage { Full, Lean };
 enum class Emit { PlanFile, GPT2, Plan, Cuda, PlanText };
 
 /// The command line, checked as far as that needs no model.
@@ -29,6 +31,8 @@ struct CommandLine {
   std::optional<double> dropout; // in place of the model's
   std::string precision = "fp32";
   bool hasPrecision = false; // --precision is given
+  std::optional<Storage> storage;
+  std::optional<int64_t> headChunks; // --lm-head-chunks; 0: auto
   std::optional<RematMode> remat;
   std::string costTable;                // --remat-costs
   std::optional<uint64_t> memoryBudget; // bytes

@@ -165,6 +165,11 @@ Status Driver::writePlan() {
   printSummary(os, *planned.module, *code, line.output, file->size());
   if (line.memoryBudget && !line.fit)
     os << "rematerialization " << describeRemat(planned) << '\n';
+  if (planned.headChunks > 1)
+    os << "LM head in " << planned.headChunks << " chunks\n";
+  if (planned.lean)
+    os << "storage lean: 16-bit gradients and no 16-bit weights, so a step is "
+          "one micro-batch\n";
   os << notes;
   llvm::outs().flush();
   return Status();

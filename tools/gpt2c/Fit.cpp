@@ -126,10 +126,18 @@ Result<FittedPlan> Fitter::run() {
   line.memoryBudget = *line.fit - reserve;
   if (!line.hasPrecision && line.cuda)
     line.precision = "bf16";
+  // Lean storage adds up no micro-batches: it is for a step of one.
+  std::optional<Storage> given = line.storage;
+  line.storage = given.value_or(Storage::Full);
   GPT2_ASSIGN_OR_RETURN(std::vector<int64_t> batches, rankBatches());
+  batches.push_back(0);
   FittedPlan fitted;
   for (int64_t batch : batches) {
-    line.batch = batch;
+    if (batch == 0 && sequences > mostSequences)
+      break;
+    line.batch = batch == 0 ? sequences : batch;
+    if (batch == 0)
+      line.storage = given;
     GPT2_ASSIGN_OR_RETURN(fitted.planned, planner.plan(line));
     if (!fitted.planned.fits)
       continue;

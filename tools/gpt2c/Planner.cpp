@@ -79,6 +79,8 @@ CompileOptions mlir::gpt2c::compileOptions(const CommandLine &line) {
   options.target = line.cuda ? plan::Target::CUDA : plan::Target::CPU;
   options.precision = precisionOf(line.precision);
   options.training = line.mode == Mode::Train;
+  options.lean = line.storage == Storage::Lean;
+  options.headChunks = std::max<int64_t>(line.headChunks.value_or(1), 1);
   options.remat = line.remat.value_or(RematMode::None);
   options.rematCosts = line.costTable;
   options.archs = line.archs;
@@ -118,6 +120,8 @@ Result<PlannedModule> Planner::finish(ModuleOp module,
   PlannedModule planned;
   planned.module = cast<ModuleOp>(module->clone());
   planned.remat = options.remat;
+  planned.lean = options.lean;
+  planned.headChunks = options.headChunks;
   GPT2_RETURN_IF_ERROR(runStages(*planned.module, getLastStages(), options));
   planned.memory = MemoryUse::of(*planned.module);
   return planned;
@@ -237,9 +241,9 @@ Result<PlannedModule> Planner::Search::runLeast() {
   return std::move(last);
 }
 
-Result<PlannedModule> Planner::plan(const CommandLine &line, bool least) {
+Result<PlannedModule> Planner::plan(const CommandLine &line,
+                                    const CompileOptions &options, bool least) {
   GPT2_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, import(line));
-  CompileOptions options = compileOptions(line);
   GPT2_RETURN_IF_ERROR(runStages(*module, getFirstStages(), options));
   bool searches = line.memoryBudget && options.training &&
                   line.remat.value_or(RematMode::Auto) == RematMode::Auto;
@@ -251,4 +255,49 @@ Result<PlannedModule> Planner::plan(const CommandLine &line, bool least) {
   planned.fits =
       !line.memoryBudget || planned.memory.total() <= *line.memoryBudget;
   return planned;
+}
+
+/// What storage and LM head a line leaves open, in the order in which they are
+/// tried: a split head costs little but adds up in another order, and lean
+/// storage costs the freedom to add up micro-batches.
+static SmallVector<CompileOptions> alternativesOf(const CommandLine &line) {
+  CompileOptions options = compileOptions(line);
+  SmallVector<CompileOptions> alternatives;
+  bool isOpen = options.training && line.memoryBudget;
+  bool isLow = options.precision == Precision::FP16 ||
+               options.precision == Precision::BF16;
+  SmallVector<bool> storages = {options.lean};
+  if (isOpen && isLow && !line.storage)
+    storages.push_back(true);
+  SmallVector<int64_t> chunks = {line.headChunks.value_or(0)};
+  if (chunks[0] == 0)
+    chunks = isOpen ? SmallVector<int64_t>{1, 4, 16} : SmallVector<int64_t>{1};
+  for (bool lean : storages)
+    for (int64_t count : chunks) {
+      options.lean = lean;
+      options.headChunks = count;
+      alternatives.push_back(options);
+    }
+  return alternatives;
+}
+
+Result<PlannedModule> Planner::plan(const CommandLine &line, bool least) {
+  // --lm-head-chunks=auto compares; without it, the first that fits is taken.
+  bool isCheapest = line.headChunks == 0;
+  std::optional<PlannedModule> smallest, cheapest;
+  for (const CompileOptions &options : alternativesOf(line)) {
+    // A micro-batch may have fewer rows than that.
+    if (line.seq != 0 && options.headChunks > line.batch * line.seq)
+      continue;
+    GPT2_ASSIGN_OR_RETURN(PlannedModule planned, plan(line, options, least));
+    if (planned.fits && (!isCheapest || planned.workAdded == 0))
+      return planned;
+    if (!planned.fits && cheapest)
+      break; // lean storage is for what nothing else fits
+    if (planned.fits && (!cheapest || planned.workAdded < cheapest->workAdded))
+      cheapest = std::move(planned);
+    else if (!smallest || planned.memory.total() < smallest->memory.total())
+      smallest = std::move(planned);
+  }
+  return cheapest ? *std::move(cheapest) : *std::move(smallest);
 }

@@ -29,8 +29,10 @@ struct PlannedModule {
   OwningOpRef<ModuleOp> module;
   MemoryUse memory;
   RematMode remat = RematMode::None;
-  double workAdded = 0; ///< share of the program's work that is done again
-  bool fits = true;     ///< in the memory budget, if there is one
+  bool lean = false;      ///< stored as lean-storage does
+  int64_t headChunks = 1; ///< parts of the LM head
+  double workAdded = 0;   ///< share of the program's work that is done again
+  bool fits = true;       ///< in the memory budget, if there is one
 };
 
 /// The compiler's options that a command line asks for.
@@ -55,6 +57,9 @@ public:
 
 private:
   class Search;
+
+  gpt2rt::Result<PlannedModule> plan(const CommandLine &line,
+                                     const CompileOptions &options, bool least);
 
   gpt2rt::Status runStages(ModuleOp module, ArrayRef<Stage> stages,
                            const CompileOptions &options);
