@@ -107,6 +107,9 @@ inline void requireAligned(const void *address, size_t bytes) {
   std::abort();
 }
 
+inline float exp2Approx(float x) { return std::exp2(x); }
+inline unsigned char *dynamicShared() { return block.shared; }
+
 /// ldmatrix.x4: lane 8m + r gives the address of row r of 8x8 matrix m.
 inline void loadMatrices(unsigned (&result)[4], const void *row, bool trans) {
   requireAligned(row, 16);

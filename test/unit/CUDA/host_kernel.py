@@ -15,17 +15,22 @@ import sys
 from pathlib import Path
 
 BODIES = {
-    "exp2Approx": "return exp2f(x);",
     "copyAsync": "requireAligned(to, BYTES); requireAligned(from, BYTES); "
                  "if (valid) std::memcpy(to, from, BYTES); "
                  "else std::memset(to, 0, BYTES);",
     "commitCopies": "",
     "awaitCopies": "",
-    "loadMatrices": "gpt2host::loadMatrices(r, from, false);",
-    "loadTransposed": "gpt2host::loadMatrices(r, from, true);",
-    "multiply": None,  # two overloads, by the type of their last parameter
+    "hidden": "return value;",
+    "sharedAddress": "return static_cast<const char *>(generic);",
+    "loadMatrices": "gpt2host::loadMatrices(r, address, false);",
+    "loadTransposed": "gpt2host::loadMatrices(r, address, true);",
+    # Two overloads each, by the type of their last parameter.
+    "multiply": "gpt2host::multiply<ELEMENT>(c, a, b0, b1);",
+    "multiplyFirst": "c[0] = c[1] = c[2] = c[3] = 0.0f; "
+                     "gpt2host::multiply<ELEMENT>(c, a, b0, b1);",
 }
-SHARED = "extern __shared__ __align__(16) unsigned char shared[];"
+# Adding to one adds bytes.
+ADDRESS = "typedef {} SharedAddress;"
 INTEGERS = r"typedef [a-z ]+ u?int(32|64)_t;\n"
 
 
@@ -33,13 +38,11 @@ def replace_bodies(text):
     """Gives the functions of BODIES that `text` defines a host body."""
     def substitute(match):
         head, name, parameters = match.group(1, 2, 3)
-        body = BODIES[name]
-        if name == "multiply":
-            element = parameters.split()[-1]
-            body = f"gpt2host::multiply<{element}>(c, a, b0, b1);"
+        last = parameters.rpartition(" ")[2]
+        body = BODIES[name].replace("ELEMENT", last)
         return f"{head}{name}({parameters}) {{ {body} }}\n"
 
-    names = "|".join(BODIES)
+    names = "|".join(sorted(BODIES, reverse=True))
     text = re.sub(rf"^(DEVICE \w+ )({names})\(([^)]*(?:\(&\w\)[^)]*)*)\) "
                   r"\{(?:[^\n]*\}\n|.*?^\}\n)",
                   substitute, text, flags=re.S | re.M)
@@ -53,8 +56,9 @@ def main():
     output, name = sys.argv[1:3]
     text = "".join(Path(file).read_text() for file in sys.argv[split + 1:])
     text = re.sub(r"(?m)^//.*\n", "", text)
-    text = text.replace(SHARED, "unsigned char *shared = block.shared;")
     text = re.sub(INTEGERS, "", text)
+    text = text.replace(ADDRESS.format("unsigned"),
+                        ADDRESS.format("const char *"))
     text = text.replace("unsigned long long *workspace", "uint64_t *workspace")
     defines = "".join("#define %s %s\n" % tuple(entry.split("=", 1))
                       for entry in sys.argv[3:split])

@@ -27,6 +27,8 @@ inline void awaitCopies() {
   copies.clear();
 }
 
+inline int hidden(int value) { return value; }
+
 typedef const char *SharedAddress;
 inline SharedAddress sharedAddress(const void *generic) {
   return static_cast<const char *>(generic);

@@ -83,8 +83,7 @@ DEVICE void copyTile(T *to, const T *from, long stride, int first, int limit) {
   constexpr int PER_ROW = PADDED / V;
   // Hidden from the compiler, which would keep what follows from it in
   // registers that the products need.
-  int thread = threadIdx.x;
-  asm volatile("" : "+r"(thread));
+  int thread = hidden(threadIdx.x);
   if constexpr (THREADS % PER_ROW == 0) {
     // A thread keeps its column and steps over rows.
     constexpr int STEP = THREADS / PER_ROW;

@@ -27,6 +27,12 @@ DEVICE void commitCopies() {
 }
 DEVICE void awaitCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
+// The value, of which the compiler is told nothing.
+DEVICE int hidden(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 // An address in shared memory, to which constants can be added for nothing.
 typedef unsigned SharedAddress;
 DEVICE SharedAddress sharedAddress(const void *generic) {
