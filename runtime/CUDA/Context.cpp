@@ -69,7 +69,8 @@ Result<uint64_t> Context::freeBytes() const {
 Result<DeviceMemory> DeviceMemory::allocate(const Context &context,
                                             uint64_t bytes) {
   DeviceMemory memory(context.driver());
-  GPT2_CU(context.driver(), cuMemAlloc, &memory.pointer, bytes);
+  if (bytes) // the driver refuses empty allocations
+    GPT2_CU(context.driver(), cuMemAlloc, &memory.pointer, bytes);
   return memory;
 }
 

@@ -50,6 +50,7 @@ private:
 /// Device memory that is freed with its owner.
 class DeviceMemory {
 public:
+  /// No bytes have the address 0.
   static Result<DeviceMemory> allocate(const Context &context, uint64_t bytes);
   DeviceMemory(DeviceMemory &&other) noexcept;
   DeviceMemory &operator=(DeviceMemory &&other) noexcept;

@@ -10,18 +10,30 @@ static std::string mebibytes(uint64_t bytes) {
   return strCat((bytes + (1 << 20) - 1) >> 20, " MiB");
 }
 
+/// What makes a plan of this mode fit in `free` bytes.
+static std::string advice(const Plan &plan, uint64_t free) {
+  if (plan.root().mode() != fb::Mode::Train || free <= reserveBytes)
+    return "compile with a smaller --batch or --precision=fp16, or free the "
+           "GPU";
+  return strCat("compile with --memory-budget=", (free - reserveBytes) >> 20,
+                "MiB, which says what must change where nothing fits, or free "
+                "the GPU");
+}
+
 Status cuda::checkFits(const Plan &plan, uint64_t freeBytes) {
   uint64_t arenas = plan.totalBytes();
   if (arenas <= freeBytes && reserveBytes <= freeBytes - arenas)
     return Status();
+  std::string kinds;
+  for (const fb::Arena *arena : *plan.root().arenas())
+    if (arena->bytes())
+      kinds += strCat(kinds.empty() ? "" : ", ",
+                      fb::EnumNameArenaKind(arena->kind()), " ",
+                      mebibytes(arena->bytes()));
   return resourceExhausted(
-      "the plan needs ", mebibytes(arenas), " (weights ",
-      mebibytes(plan.arenaBytes(fb::ArenaKind::Weights)), ", caches ",
-      mebibytes(plan.arenaBytes(fb::ArenaKind::Cache)), ") and ",
+      "the plan needs ", mebibytes(arenas), " (", kinds, ") and ",
       mebibytes(reserveBytes), " for the driver, but the GPU has ",
-      mebibytes(freeBytes),
-      " free: compile with a smaller --batch or --precision=fp16, or free the "
-      "GPU");
+      mebibytes(freeBytes), " free: ", advice(plan, freeBytes));
 }
 
 Result<DeviceArenas> DeviceArenas::allocate(const Context &context,
@@ -31,10 +43,8 @@ Result<DeviceArenas> DeviceArenas::allocate(const Context &context,
   DeviceArenas arenas;
   for (const fb::Arena *arena : *plan.root().arenas()) {
     std::string name = fb::EnumNameArenaKind(arena->kind());
-    // The driver refuses empty allocations; no buffer points into one.
-    GPT2_ASSIGN_OR_RETURN(
-        DeviceMemory block,
-        DeviceMemory::allocate(context, std::max<uint64_t>(arena->bytes(), 1)));
+    GPT2_ASSIGN_OR_RETURN(DeviceMemory block,
+                          DeviceMemory::allocate(context, arena->bytes()));
     bool zeroed = arena->kind() == fb::ArenaKind::State ||
                   arena->kind() == fb::ArenaKind::Cache;
     if (zeroed && arena->bytes())

@@ -19,9 +19,14 @@
 // CHECK-NEXT: if (active && lane == 0) q0[row] =
 
 // CHECK-LABEL: row @streamed
-// CHECK: for (int c = lane; c < 6288; c += 512) {
+// Only the last vectors of a row are compared with the vocabulary's size.
+// CHECK: for (int c = lane; c < 6282; c += 512) {
+// CHECK-NOT: < 50257ll
+// CHECK: for (int c = lane + 6282; c < 6288; c += 512) {
+// CHECK: < 50257ll
 // CHECK: reduceWarps<Max, 512>
-// CHECK: for (int c = lane; c < 6288; c += 512) {
+// CHECK: for (int c = lane; c < 6282; c += 512) {
+// CHECK: for (int c = lane + 6282; c < 6288; c += 512) {
 // CHECK: reduceWarps<Add, 512>
 // CHECK: __syncthreads();
 // CHECK-NEXT: if (active && lane == 0) q0[row] =

@@ -33,7 +33,7 @@
 
 // Every pass reads the row again.
 // CHECK-LABEL: row @streamed
-// CHECK: __launch_bounds__(512)
+// CHECK: __launch_bounds__(512, 2)
 // CHECK-COUNT-3: Pack<float, 8> v{{[0-9]+}} = ((const Pack<float, 8> *)p0)
 // CHECK-NOT: *)p0)
 

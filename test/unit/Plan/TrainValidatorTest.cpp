@@ -122,7 +122,7 @@ TEST(TrainValidator, WhoWritesWhat) {
        "writes moment buffer 'qkv_w.m', which only an Init program may, or an "
        "Update program");
   CASE(program(plan, "init").instructions.pop_back(),
-       "moment buffer 'qkv_w.m', which no Init program writes");
+       "moment buffer 'qkv_w.v', which no Init program writes");
   // An update does not stand in for init.
   CASE(program(plan, "init")
            .instructions.erase(program(plan, "init").instructions.begin() + 2),
