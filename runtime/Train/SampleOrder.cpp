@@ -37,7 +37,7 @@ uint64_t Permutation::operator()(uint64_t index) const {
   return index;
 }
 
-SampleOrder::SampleOrder(std::vector<uint64_t> groupSizes, uint64_t seed,
+SampleOrder::SampleOrder(const std::vector<uint64_t> &groupSizes, uint64_t seed,
                          bool shuffle)
     : starts(1, 0), seed(seed), shuffle(shuffle) {
   for (uint64_t size : groupSizes)

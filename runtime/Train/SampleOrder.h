@@ -33,7 +33,8 @@ private:
 /// them once: the groups shuffled, and the samples inside each group.
 class SampleOrder {
 public:
-  SampleOrder(std::vector<uint64_t> groupSizes, uint64_t seed, bool shuffle);
+  SampleOrder(const std::vector<uint64_t> &groupSizes, uint64_t seed,
+              bool shuffle);
 
   /// The sample at a position of the endless sequence. Cheapest for positions
   /// that follow one another.

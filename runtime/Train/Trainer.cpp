@@ -53,8 +53,7 @@ Result<Trainer> Trainer::create(TrainerSetup setup) {
   GPT2_RETURN_IF_ERROR(checkAccumulation(
       *setup.plan, accumulate, uint64_t(session.batch()) * session.tokens()));
   TrainedModel model = {setup.executor, std::move(parameters), setup.files};
-  Trainer trainer(std::move(setup), std::move(session), schedule,
-                  std::move(model));
+  Trainer trainer(std::move(setup), session, schedule, std::move(model));
   trainer.accumulate = accumulate;
   trainer.now.lossScale = trainer.session.initialLossScale();
   trainer.now.seed = static_cast<uint64_t>(trainer.setup.config.seed);

@@ -58,9 +58,8 @@ public:
 private:
   explicit Trainer(TrainerSetup setup, TrainSession session, Schedule schedule,
                    TrainedModel model)
-      : setup(std::move(setup)), session(std::move(session)),
-        schedule(schedule), model(std::move(model)),
-        guard(this->setup.config.outlierGuard) {}
+      : setup(std::move(setup)), session(session), schedule(schedule),
+        model(std::move(model)), guard(this->setup.config.outlierGuard) {}
 
   Status loop(Loader &loader, MetricsLog &metrics);
   Status runStep(Loader &loader, StepReport &report);
