@@ -7,8 +7,8 @@
 
 namespace gpt2rt {
 
-/// While it lives, the first SIGINT or SIGTERM sets flag() to its number and
-/// the second ends the process at once.
+/// While it lives, the first SIGINT or SIGTERM sets flag() to its number, and
+/// one that comes a second later or more ends the process at once.
 class StopSignal {
 public:
   StopSignal();

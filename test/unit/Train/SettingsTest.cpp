@@ -4,10 +4,13 @@
 
 #include "runtime/Train/OutlierGuard.h"
 #include "runtime/Train/RunConfig.h"
+#include "runtime/Train/StopSignal.h"
 #include "runtime/Train/TrainerState.h"
 #include "test/unit/Support/TestSupport.h"
 
 #include <cmath>
+#include <csignal>
+#include <unistd.h>
 
 using namespace gpt2rt;
 using namespace gpt2rt::test;
@@ -206,6 +209,24 @@ TEST(TrainerState, APlanMustBeOfTheSameKind) {
   now.sequence = 5;
   EXPECT_ERROR(checkSamePlan(saved, now), ErrorCode::FailedPrecondition,
                "with sequence 4, but this plan has 5");
+}
+
+TEST(StopSignal, AnEchoIsNoSecondSignal) {
+  StopSignal stop;
+  ::raise(SIGTERM);
+  ::raise(SIGTERM);
+  EXPECT_EQ(*stop.flag(), SIGTERM);
+}
+
+TEST(StopSignal, ASecondSignalLaterEndsTheProcess) {
+  EXPECT_EXIT(
+      {
+        StopSignal stop;
+        ::raise(SIGTERM);
+        ::usleep(1100000);
+        ::raise(SIGINT);
+      },
+      testing::ExitedWithCode(128 + SIGINT), "");
 }
 
 } // namespace
