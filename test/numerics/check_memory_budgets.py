@@ -11,20 +11,13 @@ import random
 import re
 import shlex
 import shutil
-import struct
 import subprocess
 import sys
 
-from tools import Report, Tools
+from tools import Report, Tools, write_shard
 
 MODE = ["--mode=train", "--seq=32"]
 STEPS = 3
-
-
-def write_shard(path, tokens):
-    path.write_bytes(struct.pack("<3i", 20240520, 1, len(tokens)) +
-                     bytes(1012) + struct.pack(f"<{len(tokens)}H", *tokens))
-    return path
 
 
 class Budgets:

@@ -11,22 +11,15 @@ import random
 import resource
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 
-from tools import REPO, Report, Tools
+from tools import REPO, Report, Tools, interrupt, same_files, write_shard
 
 TOKENIZER = REPO / "test/fixtures/tokenizer/files"
 STEPS = 60
 SETTINGS = ["--steps", STEPS, "--accumulate", 16, "--lr", "3e-3", "--warmup", 5,
             "--save-every", 5, "--keep", 0, "--val-every", 20, "--val-steps", 4]
-
-
-def write_shard(path, tokens):
-    path.write_bytes(struct.pack("<3i", 20240520, 1, len(tokens)) +
-                     bytes(1012) + struct.pack(f"<{len(tokens)}H", *tokens))
-    return path
 
 
 def words(count, seed=0):
@@ -72,24 +65,8 @@ class Runs:
 
     def same(self, a, b, what):
         """Whether the last checkpoints of two runs hold the same bytes."""
-        a, b = (run / f"checkpoint-{STEPS}" for run in (a, b))
-        names = sorted(path.name for path in a.iterdir())
-        self.check(names == sorted(path.name for path in b.iterdir()) and
-                   all((a / n).read_bytes() == (b / n).read_bytes()
-                       for n in names), what)
-
-    def interrupt(self, command, at, *signals):
-        """Sends signals to a run when it has told of step `at`."""
-        print("$", *command, f"# {signals} at {at}", flush=True)
-        process = subprocess.Popen(command, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        last = 0
-        for line in process.stdout:
-            last = json.loads(line)["step"]
-            if last == at:
-                for number in signals:
-                    process.send_signal(number)
-        return process.wait(), last, process.stderr.read()
+        self.check(same_files(*(run / f"checkpoint-{STEPS}"
+                                for run in (a, b))), what)
 
     def refused(self, command, *texts, limit=None):
         def lower():
@@ -120,16 +97,16 @@ def check_resume(runs):
 
         parts, command = runs.start(plan, "parts")
         resume = runs.command(plan, parts, "--resume", "--json")
-        status, last, err = runs.interrupt(command, 7, signal.SIGTERM)
+        status, last, err = interrupt(command, 7, signal.SIGTERM)
         runs.check(status == 0 and 7 <= last < STEPS and
                    f"stopped by SIGTERM after step {last}" in err,
                    f"SIGTERM: status {status} after step {last}")
         runs.check((parts / f"checkpoint-{last}").is_dir(), "saved there")
-        status, last, err = runs.interrupt(resume, last + 11, signal.SIGKILL)
+        status, last, err = interrupt(resume, last + 11, signal.SIGKILL)
         runs.check(status == -signal.SIGKILL and last < STEPS, "kill -9")
-        status, last, err = runs.interrupt(resume, 40, signal.SIGINT)
+        status, last, err = interrupt(resume, 40, signal.SIGINT)
         runs.check(status == 0 and "stopped by SIGINT" in err, "SIGINT")
-        status, last, err = runs.interrupt(resume, 0)
+        status, last, err = interrupt(resume, 0)
         runs.check(status == 0 and last == STEPS, "runs to its end")
         runs.same(whole, parts, f"{flags}: resumed bit for bit")
         runs.check([json.loads(line)["step"] for line in
@@ -138,8 +115,8 @@ def check_resume(runs):
     check_checkpoint(runs, whole / f"checkpoint-{STEPS}")
     # As `timeout` sends it: to the process and to its group.
     twice, command = runs.start(plan, "twice")
-    status, last, err = runs.interrupt(command, 7, signal.SIGTERM,
-                                       signal.SIGTERM)
+    status, last, err = interrupt(command, 7, signal.SIGTERM,
+                                  signal.SIGTERM)
     runs.check(status == 0 and (twice / f"checkpoint-{last}").is_dir(),
                f"SIGTERM twice at once: status {status}, saved step {last}")
 
@@ -251,7 +228,7 @@ def check_refusals(runs):
     newest, previous = (good / f"checkpoint-{s}" for s in (STEPS, STEPS - 5))
     optimizer = newest / "optimizer.safetensors"
     optimizer.write_bytes(optimizer.read_bytes()[:-1])
-    status, last, err = runs.interrupt(resume + ["--json"], 0)
+    status, last, err = interrupt(resume + ["--json"], 0)
     runs.check(status == 0 and f"resumed from {previous}" in err and
                "truncated" in err, "a half-written checkpoint is passed over")
     for path in good.glob("checkpoint-*"):

@@ -8,6 +8,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
@@ -66,6 +67,41 @@ def largest_difference(ours, theirs):
     return worst / scale
 
 
+def write_shard(path, tokens):
+    """A token shard in llm.c's format."""
+    path.write_bytes(struct.pack("<3i", 20240520, 1, len(tokens)) +
+                     bytes(1012) + array.array("H", list(tokens)).tobytes())
+    return path
+
+
+def same_files(a, b):
+    """Whether two folders hold the same files, to the byte."""
+    names = sorted(path.name for path in a.iterdir())
+    return names == sorted(path.name for path in b.iterdir()) and all(
+        (a / name).read_bytes() == (b / name).read_bytes() for name in names)
+
+
+def interrupt(command, at, *signals):
+    """Sends signals to a training run when it has told of step `at`: its exit
+    status, the last step it told of, and its messages."""
+    command = [str(part) for part in command]
+    print("$", *command, f"# {signals} at {at}", flush=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    last = 0
+    for line in process.stdout:
+        last = json.loads(line)["step"]
+        if last == at:
+            for number in signals:
+                process.send_signal(number)
+    return process.wait(), last, process.stderr.read()
+
+
+class Failure(SystemExit):
+    """A tool that is not there, or ended with another status than 0; ends the
+    program where nobody catches it."""
+
+
 class Tools:
     """gpt2c and gpt2-run of one build; commands are echoed as they run."""
 
@@ -79,11 +115,13 @@ class Tools:
         print("$", " ".join(command), flush=True)
         program = self.bin / command[0]
         if not program.exists():
-            raise SystemExit(f"FAILED: {program} is not there")
-        done = subprocess.run([program, *command[1:]], stdout=subprocess.PIPE,
+            raise Failure(f"FAILED: {program} is not there")
+        done = subprocess.run([program, *command[1:]], capture_output=True,
                               text=True)
+        print(done.stderr, end="", file=sys.stderr, flush=True)
         if done.returncode:
-            raise SystemExit(f"FAILED: exit status {done.returncode}")
+            last = (done.stderr.strip().splitlines() or [""])[-1]
+            raise Failure(f"FAILED: exit status {done.returncode}: {last}")
         return done.stdout
 
     def plan_path(self, model, mode, *flags):
@@ -113,13 +151,19 @@ class Tools:
 
 
 class Report:
-    """Counts checks; `done` ends the program with what they came to."""
+    """Counts checks and times them; `done` ends the program with what they
+    came to."""
 
     def __init__(self):
         self.failed = 0
+        self.start = time.monotonic()
 
     def check(self, ok, what):
-        print("ok    " if ok else "FAILED", what, flush=True)
+        """`what` took the time since the check before it."""
+        now = time.monotonic()
+        print("ok    " if ok else "FAILED", what,
+              f"({now - self.start:.1f} s)", flush=True)
+        self.start = now
         self.failed += not ok
 
     def done(self):
