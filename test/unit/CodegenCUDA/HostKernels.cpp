@@ -16,7 +16,6 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <map>
 #include <sstream>
 
 using namespace gpt2test;
@@ -28,32 +27,31 @@ static std::string launcherOf(const std::string &name) {
          name + ", hostGrid, hostThreads, hostArgs); }\n";
 }
 
-/// Translation units: one of all generated kernels and one of each template,
-/// because templates share macros and the names of their namespaces.
-static std::vector<std::string> sourcesOf(mlir::ModuleOp module) {
+void HostKernels::addUnits() {
   const std::string shim = "#include \"test/unit/CodegenCUDA/HostShim.h\"\n";
   mlir::OwningOpRef<mlir::ModuleOp> generated =
-      mlir::ModuleOp::create(module.getLoc());
+      mlir::ModuleOp::create(module->getLoc());
   std::string launchers;
-  std::vector<std::string> sources;
-  for (auto kernel : module.getOps<mlir::plan::KernelOp>()) {
+  units.resize(1);
+  for (auto kernel : module->getOps<mlir::plan::KernelOp>()) {
     std::string name = kernel.getSymName().str();
     if (kernel.isRow() || kernel.isMatvec()) {
       generated->push_back(kernel->clone());
       launchers += launcherOf(name);
+      unitOf[name] = 0;
       continue;
     }
     mlir::OwningOpRef<mlir::ModuleOp> alone =
         mlir::ModuleOp::create(kernel.getLoc());
     alone->push_back(kernel->clone());
-    sources.push_back("#define attention attention_" + name +
-                      "\n#define embed embed_" + name + "\n" + shim +
-                      mlir::gpt2c::emitCudaSource(*alone) + launcherOf(name));
+    unitOf[name] = units.size();
+    units.push_back({"#define attention attention_" + name +
+                     "\n#define embed embed_" + name +
+                     "\n#define sampling sampling_" + name + "\n" + shim +
+                     mlir::gpt2c::emitCudaSource(*alone) + launcherOf(name)});
   }
-  if (!launchers.empty())
-    sources.push_back(shim + mlir::gpt2c::matvecSource().str() +
-                      mlir::gpt2c::emitCudaSource(*generated) + launchers);
-  return sources;
+  units[0].source = shim + mlir::gpt2c::matvecSource().str() +
+                    mlir::gpt2c::emitCudaSource(*generated) + launchers;
 }
 
 HostKernels::HostKernels(const std::string &text) {
@@ -70,28 +68,34 @@ HostKernels::HostKernels(const std::string &text) {
   std::string pattern =
       (std::filesystem::temp_directory_path() / "gpt2-host-XXXXXX").string();
   folder = mkdtemp(pattern.data());
+  addUnits();
+}
+
+void *HostKernels::build(unsigned number) {
+  Unit &unit = units[number];
+  if (unit.library)
+    return unit.library;
+  std::string base = folder + "/" + std::to_string(number);
+  std::ofstream(base + ".cpp") << unit.source;
   // Contraction off, as NVRTC is told.
   std::string command = std::string(GPT2_HOST_CXX) +
                         " -std=c++20 -O1 -ffp-contract=off -fPIC -shared "
                         "-w -I" GPT2_SOURCE_DIR " -o " +
-                        folder + "/kernels.so";
-  for (const std::string &source : sourcesOf(*module)) {
-    std::string file = folder + "/" + std::to_string(command.size()) + ".cpp";
-    std::ofstream(file) << source;
-    command += " " + file;
-  }
+                        base + ".so " + base + ".cpp";
   if (std::system(command.c_str()) != 0) {
     message = "the emitted text does not compile: " + command;
-    return;
+    return nullptr;
   }
-  library = dlopen((folder + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
+  unit.library = dlopen((base + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!unit.library)
     message = dlerror();
+  return unit.library;
 }
 
 HostKernels::~HostKernels() {
-  if (library)
-    dlclose(library);
+  for (Unit &unit : units)
+    if (unit.library)
+      dlclose(unit.library);
   if (!folder.empty() && message.empty())
     std::filesystem::remove_all(folder);
 }
@@ -110,6 +114,8 @@ void HostKernels::run(const std::string &name, std::vector<Buffer *> buffers,
   ASSERT_TRUE(kernel) << name;
   auto geometry = mlir::gpt2c::geometryFor(kernel, rows);
   ASSERT_TRUE(succeeded(geometry)) << name;
+  void *library = build(unitOf.at(name));
+  ASSERT_EQ(message, "");
   using Launch = void (*)(const unsigned *, unsigned, void **);
   auto launch =
       reinterpret_cast<Launch>(dlsym(library, ("run_" + name).c_str()));

@@ -10,16 +10,17 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
 namespace gpt2test {
 
 /// Every kernel of a plan module, printed as CUDA and built by the C++
-/// compiler over HostShim.h.
+/// compiler over HostShim.h when it is first run.
 class HostKernels : public KernelRunner {
 public:
-  /// Those of test/Codegen/CUDA/`file`, built once a process.
+  /// Those of test/Codegen/CUDA/`file`, kept for the process.
   static HostKernels &of(const std::string &file);
 
   /// `text` is a module of plan.kernels.
@@ -36,10 +37,22 @@ public:
            int rows) override;
 
 private:
+  struct Unit {
+    std::string source;
+    void *library = nullptr;
+  };
+
+  /// One unit of all generated kernels, the first, and one of each template,
+  /// because templates share macros and the names of their namespaces.
+  void addUnits();
+  /// The unit's library; null, and why in `message`.
+  void *build(unsigned number);
+
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<Unit> units;
+  std::map<std::string, unsigned> unitOf; ///< by the kernel's name
   std::string folder;
-  void *library = nullptr;
   std::string message;
 };
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
-// Stands in for Templates/preamble.cuh and tensor_core.cuh when g++ compiles
-// the emitted text: the same names, threads of a block as coroutines, blocks
-// one after another. Slow; for a few rows.
+// Stands in for Templates/preamble.cuh and tensor_core.cuh and for what NVRTC
+// builds in when g++ compiles the emitted text: the same names, threads of a
+// block as coroutines, blocks one after another. Slow; for a few rows.
 //
 //===----------------------------------------------------------------------===//
 #include "test/unit/CodegenCUDA/HostThreads.h"
@@ -137,6 +137,18 @@ struct Min {
   static int of(int a, int b) { return std::min(a, b); }
 };
 
+inline unsigned __float_as_uint(float value) { return asUint(value); }
+inline void __threadfence() {}
+inline unsigned atomicInc(unsigned *place, unsigned limit) {
+  return std::exchange(*place, *place >= limit ? 0 : *place + 1);
+}
+inline unsigned atomicAdd(unsigned *place, unsigned value) {
+  return std::exchange(*place, *place + value);
+}
+template <class T>
+T __ldcg(const T *from) {
+  return *from;
+}
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline float __int_as_float(int bits) { return asFloat(bits); }
 inline float exp2Approx(float x) { return std::exp2(x); }
@@ -144,15 +156,28 @@ inline float expApprox(float x) { return std::exp(x); }
 template <int VECTORS, class Vector>
 void prefetchRow(const Vector *, int, int) {}
 
-/// What the thread `lane ^ step` of the warp gave.
+/// What another lane gave; the own value where there is no such lane.
 template <class T>
-T __shfl_xor_sync(unsigned, T value, int step) {
+T fromLane(T value, unsigned lane) {
   auto *values = reinterpret_cast<T *>(hostWarp().exchange);
   values[threadIdx.x % 32] = value;
   hostWarp().sync();
-  T other = values[(threadIdx.x ^ step) % 32];
+  if (lane < 32)
+    value = values[lane];
   hostWarp().sync();
-  return other;
+  return value;
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T value, unsigned step) {
+  return fromLane(value, threadIdx.x % 32 ^ step);
+}
+template <class T>
+T __shfl_down_sync(unsigned, T value, unsigned step) {
+  return fromLane(value, threadIdx.x % 32 + step);
+}
+template <class T>
+T __shfl_up_sync(unsigned, T value, unsigned step) {
+  return fromLane(value, threadIdx.x % 32 - step);
 }
 inline unsigned __ballot_sync(unsigned, bool bit) {
   auto *bits = reinterpret_cast<bool *>(hostWarp().exchange);
@@ -193,8 +218,7 @@ Pack<T, N> loadStreaming(const T *from) {
   return *reinterpret_cast<const Pack<T, N> *>(from);
 }
 inline uint4 *dynamicShared() {
-  static uint4 memory[1 << 14];
-  return memory;
+  return reinterpret_cast<uint4 *>(hostBlock.shared.data());
 }
 
 template <class T>
@@ -203,3 +227,7 @@ unsigned pack2(float low, float high) {
 }
 
 #include "test/unit/CodegenCUDA/HostTensorCore.h"
+
+// The text of sampling has a type of this name, long long as everywhere on
+// CUDA; here it would be another one than the host's.
+#define uint64_t cuda_uint64_t

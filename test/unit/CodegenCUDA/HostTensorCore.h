@@ -10,8 +10,17 @@
 
 namespace attention {
 
+inline void requireAligned(const void *address, unsigned bytes) {
+  if (reinterpret_cast<uintptr_t>(address) % bytes == 0)
+    return;
+  std::fprintf(stderr, "access of %u bytes at %p\n", bytes, address);
+  std::abort();
+}
+
 template <int BYTES>
 void copyAsync(void *to, const void *from, bool valid) {
+  requireAligned(to, BYTES);
+  requireAligned(from, BYTES);
   hostBlock.threads[threadIdx.x].copies.push_back([=] {
     if (valid)
       std::memcpy(to, from, BYTES);
@@ -46,6 +55,7 @@ inline void loadMatrices(unsigned (&r)[4], SharedAddress from,
                          bool transposed = false) {
   auto **rows = reinterpret_cast<const void **>(hostWarp().exchange);
   int lane = threadIdx.x % 32, a = lane / 4, b = lane % 4 * 2;
+  requireAligned(from, 16);
   rows[lane] = from;
   hostWarp().sync();
   for (int j = 0; j < 4; ++j)

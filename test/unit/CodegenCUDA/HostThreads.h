@@ -7,6 +7,7 @@
 // the program.
 //
 //===----------------------------------------------------------------------===//
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -25,6 +26,8 @@ struct HostBarrier {
   unsigned size = 0, count = 0, generation = 0;
   alignas(16) char exchange[32 * 64]; ///< What the lanes of a warp show.
   void sync();
+  void leave(); ///< The others no longer wait for this thread.
+  void openIfComplete();
 };
 
 struct HostThread {
@@ -41,22 +44,30 @@ struct HostBlock {
   ucontext_t scheduler;
   std::function<void()> body;
   unsigned progress = 0; ///< Barriers opened and threads ended.
+  /// Dynamic shared memory: as much as any GPU has, NaN at first.
+  std::vector<uint64_t> shared;
 };
 inline HostBlock hostBlock;
 
 inline HostBarrier &hostWarp() { return hostBlock.warps[threadIdx.x / 32]; }
 
-inline void HostBarrier::sync() {
-  unsigned mine = generation;
-  if (++count == size) {
-    count = 0;
-    ++generation;
-    ++hostBlock.progress;
+inline void HostBarrier::openIfComplete() {
+  if (count == 0 || count < size)
     return;
-  }
-  unsigned thread = threadIdx.x;
+  count = 0;
+  ++generation;
+  ++hostBlock.progress;
+}
+inline void HostBarrier::sync() {
+  unsigned mine = generation, thread = threadIdx.x;
+  ++count;
+  openIfComplete();
   while (generation == mine)
     swapcontext(&hostBlock.threads[thread].context, &hostBlock.scheduler);
+}
+inline void HostBarrier::leave() {
+  --size;
+  openIfComplete();
 }
 
 inline void __syncthreads() { hostBlock.barrier.sync(); }
@@ -65,11 +76,14 @@ inline void __syncwarp() { hostWarp().sync(); }
 inline void hostThreadMain() {
   hostBlock.body();
   hostBlock.threads[threadIdx.x].done = true;
+  hostBlock.barrier.leave();
+  hostWarp().leave();
   ++hostBlock.progress;
 }
 
 inline void runHostBlock(unsigned size) {
   constexpr size_t stackBytes = 256 << 10;
+  hostBlock.shared.assign(232448 / 8, ~uint64_t(0));
   hostBlock.threads.resize(size);
   hostBlock.warps.assign((size + 31) / 32, {});
   for (unsigned w = 0; w < hostBlock.warps.size(); ++w)

@@ -1,77 +1,59 @@
 //===- TemplateHostTest.cpp - Template kernels run on the host ------------===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text that NVRTC gets, with the lanes of a warp as fibers (HostGpu.h),
-// against fp64 and against the host's sampling. What must not be read is NaN.
+// Templates of generation and eval against fp64 and against the host's
+// sampling. What must not be read is NaN.
 //
 //===----------------------------------------------------------------------===//
+#include "HostKernels.h"
 #include "compiler/Codegen/CUDA/Templates/TemplateGeometry.h"
 #include "runtime/Device/Sampling.h"
-#include "runtime/Support/Convert.h"
 #include "test/gpu/AttentionReference.h"
 
+#include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
-
 #include <random>
 
-using namespace gpt2rt;
+using namespace gpt2test;
 using namespace mlir::gpt2c::cuda;
-using gputest::attend;
-using gputest::relativeError;
-
-// From the generated units; NAME says dtype, head size and form.
-#define DECLARE(NAME)                                                          \
-  void run_##NAME(const unsigned *grid, unsigned threads, void **args)
-DECLARE(decode_f16_64);
-DECLARE(decode_f32_25);
-DECLARE(flash_f16_64_cached);
-DECLARE(flash_bf16_80);
-DECLARE(flash_f32_20_cached);
-DECLARE(cache_f16_20);
-DECLARE(sample_1500);
+using gpt2rt::DType;
+using gpt2rt::SamplingParams;
+using gpt2rt::gputest::attend;
+using gpt2rt::gputest::relativeError;
 
 namespace {
 
-using Run = void (*)(const unsigned *, unsigned, void **);
-
-// As CMakeLists.txt defines them for every unit.
+// As inference_templates.mlir has them.
 constexpr int64_t heads = 2, positions = 300;
 constexpr float scale = 0.125f;
 
-void launch(Run run, const LaunchShape &shape,
-            std::vector<const void *> buffers, int rows) {
-  std::vector<void *> args;
-  for (const void *&buffer : buffers)
-    args.push_back(&buffer);
-  args.push_back(&rows);
-  run(shape.grid, shape.blockThreads, args.data());
+void launch(const std::string &kernel, const std::vector<Buffer *> &buffers,
+            int rows) {
+  HostKernels &kernels = HostKernels::of("inference_templates.mlir");
+  ASSERT_EQ(kernels.error(), "");
+  kernels.run(kernel, buffers, rows);
 }
 
 /// An array in the kernel's element type and its values.
 struct Array {
-  DType dtype;
+  Buffer buffer;
   std::vector<float> values;
-  std::vector<std::byte> bytes;
 
-  Array(DType dtype, size_t count, int seed)
-      : dtype(dtype), values(count, NAN), bytes(count * sizeOf(dtype)) {
-    std::mt19937 engine(seed);
-    std::normal_distribution<float> normal;
-    if (seed)
-      for (float &value : values)
-        value = normal(engine);
-    store();
+  /// NaN everywhere if `seed` is 0.
+  Array(DType dtype, size_t count, unsigned seed)
+      : buffer(seed ? Buffer::random(count, dtype, seed)
+                    : Buffer(count, dtype)) {
     load();
   }
   void store() {
-    EXPECT_TRUE(convertElements(DType::F32, values.data(), dtype, bytes.data(),
-                                values.size())
-                    .ok());
+    for (size_t i = 0; i < values.size(); ++i)
+      buffer.set(i, values[i]);
   }
   void load() {
-    EXPECT_TRUE(convertElements(dtype, bytes.data(), DType::F32, values.data(),
-                                values.size())
-                    .ok());
+    values.clear();
+    for (size_t i = 0; i < buffer.size(); ++i)
+      values.push_back(buffer.get(i));
   }
 };
 
@@ -81,9 +63,6 @@ struct Attention {
 
   int64_t width() const { return heads * headSize; }
   int64_t row() const { return heads * positions * headSize; }
-  AttentionShape shape() const {
-    return {unsigned(sizeOf(dtype)), heads, headSize, positions};
-  }
   double tolerance() const {
     return dtype == DType::F32 ? 2e-6 : dtype == DType::F16 ? 1e-3 : 8e-3;
   }
@@ -110,21 +89,24 @@ struct Attention {
   }
 };
 
-void checkDecode(Run run, Attention a) {
+void checkDecode(const std::string &kernel, Attention a) {
   // One, two and three chunks, their ends, and the last position.
   std::vector<int> starts = {0, 130, 127, 299, 128};
   int rows = int(starts.size());
   Array qkv(a.dtype, rows * 3 * a.width(), 1),
       out(a.dtype, rows * a.width(), 0);
   Array k = a.cache(starts, 2), v = a.cache(starts, 3);
-  LaunchShape shape = decodeAttentionLaunch(a.shape(), rows);
-  std::vector<float> workspace(shape.workspaceBytes / 4, NAN);
-  std::vector<unsigned> counters(rows * heads);
-  std::vector<std::byte> newK = k.bytes, newV = v.bytes;
-  launch(run, shape,
-         {qkv.bytes.data(), starts.data(), newK.data(), newV.data(),
-          out.bytes.data(), workspace.data(), counters.data()},
-         rows);
+  AttentionShape shape = {unsigned(sizeOf(a.dtype)), heads, a.headSize,
+                          positions};
+  int64_t bytes = decodeAttentionLaunch(shape, rows).workspaceBytes;
+  Buffer workspace(bytes / 4, DType::F32),
+      first = Buffer::integers(starts),
+      counters = Buffer::integers(std::vector<int>(rows * heads)),
+      newK = k.buffer, newV = v.buffer;
+  launch(
+      kernel,
+      {&qkv.buffer, &first, &newK, &newV, &out.buffer, &workspace, &counters},
+      rows);
   std::vector<double> expected(out.values.size());
   for (int r = 0; r < rows; ++r) {
     a.append(k, qkv, r, 1, r, starts[r]);
@@ -138,20 +120,23 @@ void checkDecode(Run run, Attention a) {
   }
   out.load();
   EXPECT_LT(relativeError(out.values, expected), a.tolerance());
-  EXPECT_TRUE(newK == k.bytes && newV == v.bytes) << "appended in place only";
-  EXPECT_EQ(counters, std::vector<unsigned>(counters.size()));
+  EXPECT_TRUE(newK.bytes == k.buffer.bytes && newV.bytes == v.buffer.bytes)
+      << "appended in place only";
+  EXPECT_EQ(counters.bytes, std::vector<std::byte>(counters.bytes.size()));
 }
 
-void checkCachedFlash(Run run, Attention a) {
+void checkCachedFlash(const std::string &kernel, Attention a) {
   int rows = 100, start = 61, count = 83, slot = 1;
+  Buffer starts = Buffer::integers({start}), slots = Buffer::integers({slot}),
+         counts = Buffer::integers({count});
   Array qkv(a.dtype, rows * 3 * a.width(), 4),
       out(a.dtype, rows * a.width(), 0);
   std::fill(qkv.values.begin() + count * 3 * a.width(), qkv.values.end(), NAN);
   qkv.store();
   Array k = a.cache({0, start + count}, 5), v = a.cache({0, start + count}, 6);
-  launch(run, flashAttentionLaunch(a.shape(), rows, true),
-         {qkv.bytes.data(), k.bytes.data(), v.bytes.data(), &start, &slot,
-          &count, out.bytes.data()},
+  launch(kernel,
+         {&qkv.buffer, &k.buffer, &v.buffer, &starts, &slots, &counts,
+          &out.buffer},
          rows);
   out.load();
   for (size_t i = count * a.width(); i < out.values.size(); ++i)
@@ -168,12 +153,11 @@ void checkCachedFlash(Run run, Attention a) {
   EXPECT_LT(relativeError(out.values, expected), a.tolerance());
 }
 
-void checkPackedFlash(Run run, Attention a) {
+void checkPackedFlash(const std::string &kernel, Attention a) {
   int rows = 2 * positions;
   Array qkv(a.dtype, rows * 3 * a.width(), 7),
       out(a.dtype, rows * a.width(), 0);
-  launch(run, flashAttentionLaunch(a.shape(), rows, false),
-         {qkv.bytes.data(), out.bytes.data()}, rows);
+  launch(kernel, {&qkv.buffer, &out.buffer}, rows);
   out.load();
   std::vector<double> expected(out.values.size());
   for (int64_t r = 0; r < rows; ++r)
@@ -188,19 +172,19 @@ void checkPackedFlash(Run run, Attention a) {
 }
 
 TEST(TemplateHost, DecodeAttention) {
-  checkDecode(run_decode_f16_64, {DType::F16, 64});
+  checkDecode("decode_half_64", {DType::F16, 64});
 }
 TEST(TemplateHost, DecodeAttentionOfOddHeads) {
-  checkDecode(run_decode_f32_25, {DType::F32, 25});
+  checkDecode("decode_single_25", {DType::F32, 25});
 }
 TEST(TemplateHost, FlashAttentionOverACache) {
-  checkCachedFlash(run_flash_f16_64_cached, {DType::F16, 64});
+  checkCachedFlash("flash_half_64_cached", {DType::F16, 64});
 }
 TEST(TemplateHost, FlashAttentionWithoutTensorCores) {
-  checkCachedFlash(run_flash_f32_20_cached, {DType::F32, 20});
+  checkCachedFlash("flash_single_20_cached", {DType::F32, 20});
 }
 TEST(TemplateHost, FlashAttentionOverItsOwnRows) {
-  checkPackedFlash(run_flash_bf16_80, {DType::BF16, 80});
+  checkPackedFlash("flash_bfloat_80", {DType::BF16, 80});
 }
 
 TEST(TemplateHost, CacheAppend) {
@@ -208,15 +192,15 @@ TEST(TemplateHost, CacheAppend) {
   int rows = 10, start = 5, slot = 1, count = 7;
   Array qkv(a.dtype, rows * 3 * a.width(), 8);
   Array k = a.cache({9, start}, 9), v = a.cache({9, start}, 10);
-  std::vector<std::byte> newK = k.bytes, newV = v.bytes;
-  launch(run_cache_f16_20, cacheAppendLaunch(rows),
-         {qkv.bytes.data(), &start, &slot, &count, newK.data(), newV.data()},
+  Buffer starts = Buffer::integers({start}), slots = Buffer::integers({slot}),
+         counts = Buffer::integers({count}), newK = k.buffer, newV = v.buffer;
+  launch("cache_half_20", {&qkv.buffer, &starts, &slots, &counts, &newK, &newV},
          rows);
   for (int t = 0; t < count; ++t) {
     a.append(k, qkv, t, 1, slot, start + t);
     a.append(v, qkv, t, 2, slot, start + t);
   }
-  EXPECT_TRUE(newK == k.bytes && newV == v.bytes);
+  EXPECT_TRUE(newK.bytes == k.buffer.bytes && newV.bytes == v.buffer.bytes);
 }
 
 /// Rows that have gone wrong elsewhere: ties, constants, infinities, NaN.
@@ -236,6 +220,12 @@ std::vector<float> logitRow(int kind, int vocab, int padded) {
   if (kind == 4)
     logits[vocab / 3] = NAN;
   return logits;
+}
+
+int word(const Buffer &buffer) {
+  int value;
+  std::memcpy(&value, buffer.bytes.data(), sizeof(value));
+  return value;
 }
 
 TEST(TemplateHost, SampleEqualsTheHost) {
@@ -259,20 +249,24 @@ TEST(TemplateHost, SampleEqualsTheHost) {
       params.topP = s.topP;
       params.seedLow = kind + 1;
       int start = kind == 0 ? limit - 1 : 17 * kind;
-      int token = -77, position = -77;
-      std::vector<uint64_t> workspace(sampleBlocks, ~uint64_t(0));
-      unsigned counter = 0;
-      launch(run_sample_1500, sampleLaunch(1),
-             {logits.data(), &params, &start, &token, &position,
-              workspace.data(), &counter},
-             1);
+      Buffer row(padded, DType::F32), workspace(2 * sampleBlocks, DType::F32),
+          sampling(sizeof(params) / 4, DType::I32),
+          starts = Buffer::integers({start}), counter = Buffer::integers({0});
+      for (int i = 0; i < padded; ++i)
+        row.set(i, logits[i]);
+      std::memcpy(sampling.bytes.data(), &params, sizeof(params));
+      Buffer token = Buffer::integers({-77}), position = token;
+      launch(
+          "sample_1500",
+          {&row, &sampling, &starts, &token, &position, &workspace, &counter},
+          1);
       int place = std::min(start + 1, limit - 1);
-      EXPECT_EQ(token,
+      EXPECT_EQ(word(token),
                 sampleToken(std::span(logits.data(), vocab), params, place))
           << "row " << kind << ", temperature " << s.temperature << ", top k "
           << s.topK << ", top p " << s.topP;
-      EXPECT_EQ(position, place);
-      EXPECT_EQ(counter, 0u);
+      EXPECT_EQ(word(position), place);
+      EXPECT_EQ(word(counter), 0);
     }
 }
 
