@@ -68,7 +68,7 @@ private:
   HostMirror mirror;
   std::unique_ptr<BlasLt> library;
   std::vector<Program> programs;
-  uint64_t reserve = 0;
+  uint64_t freeAtStart = 0;
 };
 
 Status CudaExecutor::prepare(uint64_t freeAtStart) {
@@ -76,11 +76,8 @@ Status CudaExecutor::prepare(uint64_t freeAtStart) {
   GPT2_RETURN_IF_ERROR(makeSteps());
   GPT2_RETURN_IF_ERROR(warmUpMatmuls());
   GPT2_RETURN_IF_ERROR(captureGraphs());
-  GPT2_RETURN_IF_ERROR(context->synchronize());
-  GPT2_ASSIGN_OR_RETURN(uint64_t free, context->freeBytes());
-  uint64_t taken = freeAtStart > free ? freeAtStart - free : 0;
-  reserve = taken - std::min(taken, arenas.allocatedBytes());
-  return Status();
+  this->freeAtStart = freeAtStart;
+  return context->synchronize();
 }
 
 Status CudaExecutor::openLibrary() {
@@ -219,7 +216,13 @@ Status CudaExecutor::read(uint32_t buffer, uint64_t offset, void *data,
                      arenas.address(plan.buffer(buffer)) + offset, data, bytes);
 }
 
-MemoryReport CudaExecutor::memory() const { return {arenas.use(), reserve}; }
+/// Measured now: what running has taken counts, too.
+MemoryReport CudaExecutor::memory() const {
+  Result<uint64_t> free = context->freeBytes();
+  uint64_t left = free.ok() ? std::min(*free, freeAtStart) : freeAtStart;
+  uint64_t taken = freeAtStart - left;
+  return {arenas.use(), taken - std::min(taken, arenas.allocatedBytes())};
+}
 
 Result<std::vector<InstructionTime>> CudaExecutor::profile(uint32_t program) {
   GPT2_ASSIGN_OR_RETURN(const Program *chosen, replayable(program));

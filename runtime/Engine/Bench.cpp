@@ -3,22 +3,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Engine/Bench.h"
+#include "runtime/Device/InstructionTimes.h"
 
-#include <algorithm>
 #include <chrono>
-#include <map>
 
 using namespace gpt2rt;
 
 namespace {
-
-double median(std::vector<double> values) {
-  auto middle = values.begin() + values.size() / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2)
-    return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 class Bench {
 public:
@@ -80,22 +71,6 @@ private:
     return Status::okStatus();
   }
 
-  /// Times by kind of instruction, the largest first.
-  static std::vector<InstructionTime>
-  summed(const std::vector<InstructionTime> &times) {
-    std::map<std::string, double> sums;
-    for (const InstructionTime &time : times)
-      sums[time.what] += time.seconds;
-    std::vector<InstructionTime> result;
-    for (const auto &[what, seconds] : sums)
-      result.push_back({what, seconds});
-    std::stable_sort(result.begin(), result.end(),
-                     [](const InstructionTime &a, const InstructionTime &b) {
-                       return a.seconds > b.seconds;
-                     });
-    return result;
-  }
-
   Status profile(BenchResult &result) {
     GPT2_RETURN_IF_ERROR(session.begin(options.batch, SamplingParams()));
     for (uint32_t slot = 0; slot < options.batch; ++slot)
@@ -105,8 +80,8 @@ private:
                           executor.profile(session.prefillProgram()));
     GPT2_ASSIGN_OR_RETURN(
         auto decode, executor.profile(session.decodeProgram(options.batch)));
-    result.prefillProfile = summed(prefill);
-    result.decodeProfile = summed(decode);
+    result.prefillProfile = summedByKind(prefill);
+    result.decodeProfile = summedByKind(decode);
     return Status::okStatus();
   }
 

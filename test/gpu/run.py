@@ -19,13 +19,14 @@ import argparse
 from gpu_tools import REPO, GpuReport, GpuTools, Missing
 
 import generation
+import memory
 import mini
 import resume
 import torch_training
 import training
 
 PARTS = {module.__name__.replace("_", "-"): module for module in
-         (generation, mini, training, resume, torch_training)}
+         (generation, mini, memory, training, resume, torch_training)}
 
 
 def prepare(tools, names):

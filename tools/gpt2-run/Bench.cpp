@@ -4,7 +4,9 @@
 
 #include "runtime/Engine/Bench.h"
 #include "runtime/CUDA/Gpus.h"
+#include "runtime/Engine/EvalBench.h"
 #include "runtime/Support/Json.h"
+#include "runtime/Train/StepBench.h"
 #include "tools/gpt2-run/Commands.h"
 #include "tools/gpt2-run/Machine.h"
 #include "tools/gpt2-run/Runner.h"
@@ -54,33 +56,6 @@ Json profileJson(const std::vector<InstructionTime> &times) {
   return list;
 }
 
-Json benchJson(const Flags &flags, const BenchOptions &options,
-               const BenchResult &result, const Runner &runner) {
-  const fb::Plan &plan = runner.plan().root();
-  Json json = {{"model", plan.model()->name()->str()},
-               {"target", fb::EnumNameTarget(plan.target())},
-               {"precision", fb::EnumNamePrecision(plan.precision())},
-               {"device", deviceName(runner.plan(), flags)},
-               {"batch", options.batch},
-               {"prompt_tokens", options.promptTokens},
-               {"new_tokens", options.newTokens},
-               {"repeats", options.repeats},
-               {"load_seconds", runner.loadSeconds()},
-               {"first_token_seconds", result.firstTokenSeconds},
-               {"prefill",
-                {{"seconds", result.prefillSeconds},
-                 {"tokens_per_second", result.prefillTokensPerSecond}}},
-               {"memory", runner.memoryJson()}};
-  json["decode"] = nullptr;
-  if (options.newTokens > 1)
-    json["decode"] = {{"step_seconds", result.decodeStepSeconds},
-                      {"tokens_per_second", result.decodeTokensPerSecond}};
-  if (options.profile)
-    json["profile"] = {{"prefill_chunk", profileJson(result.prefillProfile)},
-                       {"decode_step", profileJson(result.decodeProfile)}};
-  return json;
-}
-
 void printProfile(const char *title,
                   const std::vector<InstructionTime> &times) {
   double total = 0;
@@ -92,14 +67,31 @@ void printProfile(const char *title,
                 total > 0 ? 100 * time.seconds / total : 0, time.what.c_str());
 }
 
-void printText(const Flags &flags, const BenchOptions &options,
-               const BenchResult &result, const Runner &runner) {
+/// What every mode tells.
+Json commonJson(const Flags &flags, const Runner &runner) {
+  const fb::Plan &plan = runner.plan().root();
+  return {{"model", plan.model()->name()->str()},
+          {"mode", fb::EnumNameMode(plan.mode())},
+          {"target", fb::EnumNameTarget(plan.target())},
+          {"precision", fb::EnumNamePrecision(plan.precision())},
+          {"device", deviceName(runner.plan(), flags)},
+          {"repeats", flags.repeats},
+          {"load_seconds", runner.loadSeconds()},
+          {"memory", runner.memoryJson()}};
+}
+
+void printCommon(const Flags &flags, const Runner &runner, uint32_t batch) {
   const fb::Plan &plan = runner.plan().root();
   std::printf("%s, %s, %s, batch %u\n", plan.model()->name()->c_str(),
               fb::EnumNamePrecision(plan.precision()),
-              deviceName(runner.plan(), flags).c_str(), options.batch);
-  std::printf("load         %10.3f s\nfirst token  %10.3f s\n",
-              runner.loadSeconds(), result.firstTokenSeconds);
+              deviceName(runner.plan(), flags).c_str(), batch);
+  std::printf("load         %10.3f s\n", runner.loadSeconds());
+}
+
+void printGeneration(const Flags &flags, const BenchOptions &options,
+                     const BenchResult &result, const Runner &runner) {
+  printCommon(flags, runner, options.batch);
+  std::printf("first token  %10.3f s\n", result.firstTokenSeconds);
   std::printf("prefill %4u %10.1f tok/s  (%.3f ms)\n", options.promptTokens,
               result.prefillTokensPerSecond, result.prefillSeconds * 1e3);
   if (options.newTokens > 1)
@@ -112,18 +104,128 @@ void printText(const Flags &flags, const BenchOptions &options,
   }
 }
 
+Json generationJson(const Flags &flags, const BenchOptions &options,
+                    const BenchResult &result, const Runner &runner) {
+  Json json = commonJson(flags, runner);
+  json["batch"] = options.batch;
+  json["prompt_tokens"] = options.promptTokens;
+  json["new_tokens"] = options.newTokens;
+  json["first_token_seconds"] = result.firstTokenSeconds;
+  json["prefill"] = {{"seconds", result.prefillSeconds},
+                     {"tokens_per_second", result.prefillTokensPerSecond}};
+  json["decode"] = nullptr;
+  if (options.newTokens > 1)
+    json["decode"] = {{"step_seconds", result.decodeStepSeconds},
+                      {"tokens_per_second", result.decodeTokensPerSecond}};
+  if (options.profile)
+    json["profile"] = {{"prefill_chunk", profileJson(result.prefillProfile)},
+                       {"decode_step", profileJson(result.decodeProfile)}};
+  return json;
+}
+
+Status benchGeneration(const Flags &flags, const Runner &runner) {
+  BenchOptions options = makeOptions(flags, runner.plan());
+  GPT2_ASSIGN_OR_RETURN(BenchResult result,
+                        runBench(runner.plan(), runner.executor(), options));
+  if (flags.json)
+    printJson(generationJson(flags, options, result, runner));
+  else
+    printGeneration(flags, options, result, runner);
+  return Status::okStatus();
+}
+
+Status benchEvaluation(const Flags &flags, const Runner &runner) {
+  GPT2_ASSIGN_OR_RETURN(EvalBenchResult result,
+                        runEvalBench(runner.plan(), runner.executor(),
+                                     flags.repeats, flags.profile));
+  if (flags.json) {
+    Json json = commonJson(flags, runner);
+    json["batch"] = result.batch;
+    json["seq"] = result.tokens;
+    json["mean_loss"] = result.meanLoss;
+    json["eval"] = {{"seconds", result.seconds},
+                    {"tokens_per_second", result.tokensPerSecond}};
+    if (flags.profile)
+      json["profile"] = {{"eval", profileJson(result.profile)}};
+    printJson(json);
+    return Status::okStatus();
+  }
+  printCommon(flags, runner, result.batch);
+  std::printf("eval    %4u %10.1f tok/s  (%.3f ms)\n", result.tokens,
+              result.tokensPerSecond, result.seconds * 1e3);
+  if (flags.profile)
+    printProfile("eval by instruction", result.profile);
+  return Status::okStatus();
+}
+
+Json trainingJson(const Flags &flags, const StepBenchResult &result,
+                  const Runner &runner) {
+  Json json = commonJson(flags, runner);
+  json["batch"] = result.batch;
+  json["seq"] = result.tokens;
+  json["accumulate"] = {{"seconds", result.accumulateSeconds}};
+  json["update"] = {{"seconds", result.updateSeconds}};
+  json["step"] = {{"seconds", result.stepSeconds},
+                  {"tokens_per_second", result.tokensPerSecond}};
+  json["losses"] = result.losses; // null where one is not finite
+  json["skipped_steps"] = result.skipped;
+  if (flags.profile)
+    json["profile"] = {{"accumulate", profileJson(result.accumulateProfile)},
+                       {"update", profileJson(result.updateProfile)}};
+  return json;
+}
+
+Status benchTraining(const Flags &flags, const Runner &runner) {
+  GPT2_ASSIGN_OR_RETURN(StepBenchResult result,
+                        runStepBench(runner.plan(), runner.executor(),
+                                     flags.repeats, flags.profile));
+  if (flags.json) {
+    printJson(trainingJson(flags, result, runner));
+    return Status::okStatus();
+  }
+  printCommon(flags, runner, result.batch);
+  std::printf("step    %4u %10.1f tok/s  (%.3f ms: accumulate %.3f ms, update "
+              "%.3f ms)\nloss         %10.4f, %.4f after %u steps\n",
+              result.tokens, result.tokensPerSecond, result.stepSeconds * 1e3,
+              result.accumulateSeconds * 1e3, result.updateSeconds * 1e3,
+              result.losses.front(), result.losses.back(), flags.repeats);
+  if (flags.profile) {
+    printProfile("accumulate by instruction", result.accumulateProfile);
+    printProfile("update by instruction", result.updateProfile);
+  }
+  return Status::okStatus();
+}
+
+/// Flags that belong to plans for generation.
+Status checkFlags(const Flags &flags, const fb::Plan &plan) {
+  if (plan.mode() != fb::Mode::Generate &&
+      (flags.batch || flags.promptTokens || flags.newTokens))
+    return invalidArgument(
+        "--batch, --prompt-tokens and --new-tokens are for plans of "
+        "--mode=generate; this plan runs batch ",
+        plan.batch(), ", as it was compiled");
+  return Status::okStatus();
+}
+
+Status benchMode(const Flags &flags, const Runner &runner) {
+  switch (runner.plan().root().mode()) {
+  case fb::Mode::Generate:
+    return benchGeneration(flags, runner);
+  case fb::Mode::Eval:
+    return benchEvaluation(flags, runner);
+  case fb::Mode::Train:
+    return benchTraining(flags, runner);
+  }
+  return internalError("plan of an unknown mode"); // the validator knows them
+}
+
 Status bench(Flags &flags) {
   // Speed does not depend on the weights' values.
   if (flags.runner.model.empty())
     flags.runner.randomWeights = true;
   GPT2_ASSIGN_OR_RETURN(Runner runner, Runner::open(flags.runner));
-  BenchOptions options = makeOptions(flags, runner.plan());
-  GPT2_ASSIGN_OR_RETURN(BenchResult result,
-                        runBench(runner.plan(), runner.executor(), options));
-  if (flags.json)
-    printJson(benchJson(flags, options, result, runner));
-  else
-    printText(flags, options, result, runner);
+  GPT2_RETURN_IF_ERROR(checkFlags(flags, runner.plan().root()));
+  GPT2_RETURN_IF_ERROR(benchMode(flags, runner));
   runner.printMemory();
   return Status::okStatus();
 }
@@ -133,7 +235,9 @@ Status bench(Flags &flags) {
 Command tool::addBench(CLI::App &app) {
   auto flags = std::make_shared<Flags>();
   CLI::App *sub = app.add_subcommand(
-      "bench", "Speed of prefill and decode, medians over repeats");
+      "bench",
+      "Speed of generation, evaluation or a training step, as the plan "
+      "was compiled for: medians over repeats");
   flags->runner.add(*sub);
   auto count = [&](const char *name, uint32_t &value, const char *help) {
     sub->add_option(name, value, help)->check(CLI::Range(1u, 1u << 24));

@@ -4,6 +4,7 @@
 
 #include "runtime/Engine/Evaluator.h"
 #include "runtime/Engine/Bench.h"
+#include "runtime/Engine/EvalBench.h"
 #include "test/unit/Engine/FakeExecutor.h"
 #include "test/unit/Plan/TestPlans.h"
 
@@ -129,6 +130,17 @@ TEST_F(EvaluatorTest, RefusesPlansForGeneration) {
   FakeExecutor fake(other);
   EXPECT_THAT(Evaluator::create(other, fake).status().message(),
               HasSubstr("--mode=eval"));
+}
+
+TEST_F(EvaluatorTest, BenchRunsWhatItCounts) {
+  auto result = runEvalBench(plan, executor, 3, /*profile=*/true);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(std::count(executor.log.begin(), executor.log.end(), "eval"), 4);
+  EXPECT_EQ(result->tokens, 8u);
+  EXPECT_GT(result->tokensPerSecond, 0);
+  EXPECT_FALSE(result->profile.empty());
+  EXPECT_THAT(runEvalBench(plan, executor, 0, false).status().message(),
+              HasSubstr("--repeat"));
 }
 
 class BenchTest : public testing::Test {
