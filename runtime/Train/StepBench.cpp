@@ -48,8 +48,7 @@ public:
   }
 
   Result<StepBenchResult> run(uint32_t repeats, bool profiled) {
-    GPT2_RETURN_IF_ERROR(
-        session.setState(session.initialLossScale(), 0, 0, 0));
+    GPT2_RETURN_IF_ERROR(session.setState(session.initialLossScale(), 0, 0, 0));
     for (uint32_t i = 0; i <= repeats; ++i)
       GPT2_RETURN_IF_ERROR(step(i));
     result.batch = session.batch();
