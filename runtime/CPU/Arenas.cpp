@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "runtime/CPU/Arenas.h"
+#include "runtime/Device/MemoryAdvice.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -29,12 +30,11 @@ static std::string mebibytes(uint64_t bytes) {
 Result<Arenas> Arenas::allocate(const Plan &plan) {
   std::optional<uint64_t> available = availableMemory();
   if (available && plan.totalBytes() > *available)
-    return resourceExhausted(
-        "the plan needs ", mebibytes(plan.totalBytes()),
-        " and this machine "
-        "has ",
-        mebibytes(*available),
-        " available: compile with --precision=bf16 or a smaller --batch");
+    return resourceExhausted("the plan needs ", mebibytes(plan.totalBytes()),
+                             " and this machine "
+                             "has ",
+                             mebibytes(*available),
+                             " available: ", memoryAdvice(plan, *available));
   Arenas arenas;
   for (const fb::Arena *arena : *plan.root().arenas())
     GPT2_RETURN_IF_ERROR(arenas.map(*arena));

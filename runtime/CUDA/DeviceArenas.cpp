@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/DeviceArenas.h"
+#include "runtime/Device/MemoryAdvice.h"
 
 using namespace gpt2rt;
 using namespace gpt2rt::cuda;
@@ -11,15 +12,6 @@ static std::string mebibytes(uint64_t bytes) {
 }
 
 /// What makes a plan of this mode fit in `free` bytes.
-static std::string advice(const Plan &plan, uint64_t free) {
-  if (plan.root().mode() != fb::Mode::Train || free <= reserveBytes)
-    return "compile with a smaller --batch or --precision=fp16, or free the "
-           "GPU";
-  return strCat("compile with --memory-budget=", (free - reserveBytes) >> 20,
-                "MiB, which says what must change where nothing fits, or free "
-                "the GPU");
-}
-
 Status cuda::checkFits(const Plan &plan, uint64_t freeBytes) {
   uint64_t arenas = plan.totalBytes();
   if (arenas <= freeBytes && reserveBytes <= freeBytes - arenas)
@@ -33,7 +25,9 @@ Status cuda::checkFits(const Plan &plan, uint64_t freeBytes) {
   return resourceExhausted(
       "the plan needs ", mebibytes(arenas), " (", kinds, ") and ",
       mebibytes(reserveBytes), " for the driver, but the GPU has ",
-      mebibytes(freeBytes), " free: ", advice(plan, freeBytes));
+      mebibytes(freeBytes), " free: ",
+      memoryAdvice(plan, freeBytes - std::min(freeBytes, reserveBytes)),
+      ", or free the GPU");
 }
 
 Result<DeviceArenas> DeviceArenas::allocate(const Context &context,

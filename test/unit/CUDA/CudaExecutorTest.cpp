@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/CudaExecutor.h"
+#include "runtime/Device/MemoryAdvice.h"
 #include "runtime/Device/WeightLayout.h"
 #include "runtime/Plan/Operands.h"
 #include "test/unit/CUDA/FakeGpu.h"
@@ -102,6 +103,27 @@ TEST_F(CudaExecutorTest, RefusesBeforeAllocatingWhereMemoryIsShort) {
   EXPECT_EQ(status.code(), ErrorCode::ResourceExhausted);
   EXPECT_THAT(status.message(), HasSubstr("smaller --batch"));
   EXPECT_TRUE(gpu.allocations.empty());
+}
+
+TEST(MemoryAdvice, DependsOnWhatCanBeChanged) {
+  fb::PlanT train = trainPlan(), generate = generatePlan();
+  EXPECT_THAT(memoryAdvice(*parsePlan(train), 7 << 20),
+              HasSubstr("compile with --memory-budget=7MiB"));
+  EXPECT_THAT(memoryAdvice(*parsePlan(train), 0), HasSubstr("smaller --batch"));
+  EXPECT_THAT(memoryAdvice(*parsePlan(generate), 7 << 20),
+              HasSubstr("--precision=bf16 or a smaller --batch"));
+  generate.precision = fb::Precision::BF16;
+  EXPECT_EQ(memoryAdvice(*parsePlan(generate), 7 << 20),
+            "compile with a smaller --batch");
+}
+
+TEST_F(CudaExecutorTest, MeasuresTheReserveWhenAsked) {
+  create(cudaPlan());
+  uint64_t before = executor->memory().reserve;
+  gpu.freeBytes -= 5 << 20;
+  EXPECT_EQ(executor->memory().reserve, before + (5 << 20));
+  EXPECT_EQ(executor->memory().arenas[0].allocated,
+            executor->memory().arenas[0].predicted);
 }
 
 TEST_F(CudaExecutorTest, NamesBothSidesOfAWrongArchitecture) {
