@@ -72,14 +72,15 @@ class GpuTools(Tools):
         return self.compile(model, mode, *flags) if self.missing(
             path.name) else path
 
+    def run_folder(self, run):
+        return self.work / "runs" / run
+
     def train_command(self, plan, run, *flags):
-        """A command of a run in the folder `run` of the work folder."""
-        return [self.bin / "gpt2-run", "train", plan, "--out", self.work / run,
-                "--json", *flags]
+        return [self.bin / "gpt2-run", "train", plan, "--out",
+                self.run_folder(run), "--json", *flags]
 
     def fresh_run(self, run):
-        shutil.rmtree(self.work / run, ignore_errors=True)
-        return self.work / run
+        shutil.rmtree(self.run_folder(run), ignore_errors=True)
 
     def train(self, plan, run, *flags):
         """The JSON objects of a run's steps."""

@@ -43,10 +43,16 @@ def newest(folder):
                for path in folder.glob("checkpoint-*"))
 
 
+def same_ends(tools, a, b):
+    """Whether two runs end with the same bytes."""
+    return same_files(*(tools.run_folder(run) / f"checkpoint-{STEPS}"
+                        for run in (a, b)))
+
+
 def disturb(report, tools, plan, run, first, what):
     """A run that begins with the command `first`, is stopped at step 7 or
     8 and killed at 13 or 14, and goes on to its end; its steps as told."""
-    folder = tools.work / run
+    folder = tools.run_folder(run)
     resume = tools.train_command(plan, run, "--resume", "--steps", STEPS)
     status, stopped, messages = interrupt(first, 7, signal.SIGTERM)
     report.check(status == 0 and 7 <= stopped < STEPS and
@@ -67,8 +73,7 @@ def check_bits(report, tools, precision):
     subprocess.run([str(p) for p in start(tools, plan, whole)], check=True,
                    stdout=subprocess.DEVNULL)
     disturb(report, tools, plan, parts, start(tools, plan, parts), what)
-    report.check(same_files(tools.work / whole / f"checkpoint-{STEPS}",
-                            tools.work / parts / f"checkpoint-{STEPS}"),
+    report.check(same_ends(tools, whole, parts),
                  f"{what}: step {STEPS} equals an undisturbed run bit for bit")
 
 
@@ -77,7 +82,7 @@ def near_growth(tools, plan, run):
     command = start(tools, plan, run, steps=1)
     subprocess.run([str(p) for p in command], check=True,
                    stdout=subprocess.DEVNULL)
-    state = tools.work / run / "checkpoint-1/trainer.json"
+    state = tools.run_folder(run) / "checkpoint-1/trainer.json"
     values = json.loads(state.read_text())
     values["finite_steps"] = GROWTH - 8
     state.write_text(json.dumps(values))
@@ -89,7 +94,8 @@ def check_scaler(report, tools):
     plan = plan_for(tools, "fp16")
     near_growth(tools, plan, "scaler-whole")
     tools.fresh_run("scaler-parts")
-    shutil.copytree(tools.work / "scaler-whole", tools.work / "scaler-parts")
+    shutil.copytree(tools.run_folder("scaler-whole"),
+                    tools.run_folder("scaler-parts"))
     steps = tools.train(plan, "scaler-whole", "--resume", "--steps", STEPS)
     scales = [step["loss_scale"] for step in steps]
     report.check(scales == [FIRST_SCALE] * 7 + [2 * FIRST_SCALE] * 12,
@@ -97,8 +103,7 @@ def check_scaler(report, tools):
     first = tools.train_command(plan, "scaler-parts", "--resume", "--steps",
                                 STEPS)
     disturb(report, tools, plan, "scaler-parts", first, what)
-    report.check(same_files(*(tools.work / run / f"checkpoint-{STEPS}"
-                              for run in ("scaler-whole", "scaler-parts"))),
+    report.check(same_ends(tools, "scaler-whole", "scaler-parts"),
                  f"{what}: step {STEPS} equals an undisturbed run bit for bit")
 
 

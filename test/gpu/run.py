@@ -14,6 +14,7 @@ of tools.plan().
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
+import shutil
 
 # First: it finds the module `tools`, which the parts import.
 from gpu_tools import REPO, GpuReport, GpuTools, Missing
@@ -30,6 +31,8 @@ PARTS = {module.__name__.replace("_", "-"): module for module in
 
 
 def prepare(tools, names):
+    # Nothing but what is carried stays.
+    shutil.rmtree(tools.run_folder(""), ignore_errors=True)
     for name in names:
         try:
             PARTS[name].prepare(tools)

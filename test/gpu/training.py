@@ -60,7 +60,7 @@ def check_checkpoint(report, tools):
     need_torch()
     import torch
     import transformers
-    model = tools.work / f"tiny-cuda/checkpoint-{STEPS}"
+    model = tools.run_folder("tiny-cuda") / f"checkpoint-{STEPS}"
     ids = [(3 * i) % 89 for i in range(24)]
     ours = tools.logits(eval_plan(tools), model, ids)
     net = transformers.GPT2LMHeadModel.from_pretrained(model).eval()
