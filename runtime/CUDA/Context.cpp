@@ -69,17 +69,24 @@ Result<uint64_t> Context::freeBytes() const {
 Result<DeviceMemory> DeviceMemory::allocate(const Context &context,
                                             uint64_t bytes) {
   DeviceMemory memory(context.driver());
-  if (bytes) // the driver refuses empty allocations
-    GPT2_CU(context.driver(), cuMemAlloc, &memory.pointer, bytes);
+  if (bytes == 0) // the driver refuses empty allocations
+    return memory;
+  GPT2_CU(context.driver(), cuMemAlloc, &memory.pointer, bytes);
+  CUdeviceptr base = 0;
+  size_t size = 0;
+  GPT2_CU(context.driver(), cuMemGetAddressRange, &base, &size, memory.pointer);
+  memory.size = size;
   return memory;
 }
 
 DeviceMemory::DeviceMemory(DeviceMemory &&other) noexcept
-    : driver(other.driver), pointer(std::exchange(other.pointer, 0)) {}
+    : driver(other.driver), pointer(std::exchange(other.pointer, 0)),
+      size(std::exchange(other.size, 0)) {}
 
 DeviceMemory &DeviceMemory::operator=(DeviceMemory &&other) noexcept {
   std::swap(driver, other.driver);
   std::swap(pointer, other.pointer);
+  std::swap(size, other.size);
   return *this;
 }
 

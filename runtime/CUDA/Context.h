@@ -57,12 +57,15 @@ public:
   ~DeviceMemory();
 
   CUdeviceptr address() const { return pointer; }
+  /// What the driver says that the allocation has.
+  uint64_t bytes() const { return size; }
 
 private:
   explicit DeviceMemory(const Driver &driver) : driver(&driver) {}
 
   const Driver *driver;
   CUdeviceptr pointer = 0;
+  uint64_t size = 0;
 };
 
 /// Page-locked host memory: copies from and to it are asynchronous.

@@ -44,8 +44,8 @@ Result<DeviceArenas> DeviceArenas::allocate(const Context &context,
     if (zeroed && arena->bytes())
       GPT2_CU(context.driver(), cuMemsetD8Async, block.address(), 0,
               arena->bytes(), context.stream());
+    arenas.uses.push_back({name, arena->bytes(), block.bytes()});
     arenas.blocks.push_back(std::move(block));
-    arenas.uses.push_back({name, arena->bytes(), arena->bytes()});
   }
   return arenas;
 }

@@ -33,6 +33,7 @@ namespace gpt2rt::cuda {
   X(cuMemGetInfo)                                                              \
   X(cuMemAlloc)                                                                \
   X(cuMemFree)                                                                 \
+  X(cuMemGetAddressRange)                                                      \
   X(cuMemAllocHost)                                                            \
   X(cuMemFreeHost)                                                             \
   X(cuMemcpyHtoDAsync)                                                         \

@@ -64,6 +64,15 @@ CUresult release(CUdeviceptr address) {
   return CUDA_SUCCESS;
 }
 
+CUresult addressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr address) {
+  auto found = gpu->device.find(pointer(address));
+  if (found == gpu->device.end())
+    return CUDA_ERROR_INVALID_VALUE;
+  *base = address;
+  *bytes = found->second;
+  return CUDA_SUCCESS;
+}
+
 CUresult copyToHost(void *to, CUdeviceptr from, size_t bytes, CUstream) {
   if (!gpu->capturing)
     ++gpu->copiesToHost;
@@ -147,6 +156,7 @@ void bindMemory(cuda::Driver &d) {
   };
   d.cuMemAlloc = allocate;
   d.cuMemFree = release;
+  d.cuMemGetAddressRange = addressRange;
   d.cuMemAllocHost = [](void **memory, size_t bytes) {
     *memory = std::malloc(bytes);
     ++gpu->pinned;
