@@ -116,17 +116,32 @@ private:
   }
   SmallVector<NamedAttribute> headEntries(Value qkv, int64_t heads,
                                           int64_t headSize, int64_t positions) {
-    Type dtype = typeOf(qkv).getElementType();
+    return headEntries(typeOf(qkv).getElementType(), heads, headSize,
+                       positions);
+  }
+  SmallVector<NamedAttribute> headEntries(Type dtype, int64_t heads,
+                                          int64_t headSize, int64_t positions) {
     return {NamedAttribute("dtype", TypeAttr::get(dtype)),
             intEntry("heads", heads), intEntry("head_size", headSize),
             intEntry("positions", positions)};
+  }
+
+  /// The type that attention multiplies in: with precision tf32 less than what
+  /// is stored.
+  Type productType(Value qkv) {
+    Type stored = typeOf(qkv).getElementType();
+    auto precision =
+        getOperation()->getAttrOfType<StringAttr>(plan::precisionAttrName);
+    bool rounds = precision && precision.getValue() == "tf32";
+    return rounds && stored.isF32() ? FloatTF32Type::get(&getContext())
+                                    : stored;
   }
 
   /// The config of attention in training and of its gradient.
   template <typename Op>
   SmallVector<NamedAttribute> trainingEntries(Op op) {
     SmallVector<NamedAttribute> config =
-        headEntries(op.getQkv(), op.getHeads(), op.getHeadSize(),
+        headEntries(productType(op.getQkv()), op.getHeads(), op.getHeadSize(),
                     /*positions=*/op.getTokens());
     double dropout = op.getDropout() ? op.getDropout()->convertToDouble() : 0.0;
     Builder builder(&getContext());
@@ -260,8 +275,8 @@ LogicalResult SelectCudaKernels::selectFlash(plan::AttentionOp op) {
   int64_t rows = op.getBatch() * op.getTokens();
   int64_t positions =
       cached ? typeOf(op.getKCache()).getDimSize(2) : op.getTokens();
-  SmallVector<NamedAttribute> config =
-      headEntries(op.getQkv(), op.getHeads(), op.getHeadSize(), positions);
+  SmallVector<NamedAttribute> config = headEntries(
+      productType(op.getQkv()), op.getHeads(), op.getHeadSize(), positions);
   config.emplace_back("scale", op.getScaleAttr());
   config.push_back(intEntry("cached", cached));
   LaunchBuffers buffers;

@@ -43,8 +43,9 @@ def MixedPrecision : Pass<"mixed-precision", "::mlir::ModuleOp"> {
     stored in the low type and vectors stay f32; each op of a program computes
     in the type that its `PrecisionOpInterface` class asks for, and casts are
     inserted where an operand has another. `fp32` and `tf32` change no type:
-    they only mark the module, and `tf32` concerns matrix products on CUDA. The
-    module gets the attribute `gpt2.precision`; a module that has it is refused.
+    they only mark the module, and `tf32` concerns matrix products and attention
+    on CUDA. The module gets the attribute `gpt2.precision`; a module that has it
+    is refused.
 
     A parameter NAME that an update program steps stays f32. If it is a matrix,
     the other programs read a working copy NAME.low in the low type, which the

@@ -55,3 +55,42 @@ plan.program accumulate @accumulate batch 1 tokens 4 {
   plan.attention %qkv rng %rng : memref<4xi32> dropout 0.25 id 3 into %out batch 1 tokens 4 heads 2 scale 0.5 : memref<4x48xf32> into memref<4x16xf32>
 }
 }
+
+// -----
+
+// With precision tf32 attention multiplies in tf32 what is stored in f32.
+module attributes {plan.batch = 1 : i64, plan.precision = "tf32", plan.target = #plan<target cuda>} {
+// CHECK-DAG: plan.kernel @flash_forward "flash_forward" config {{{.*}} dtype = tf32,
+// CHECK-DAG: plan.kernel @flash_backward_query "flash_backward_query" config {{{.*}} dtype = tf32,
+// CHECK-DAG: plan.kernel @flash_backward_key "flash_backward_key" config {{{.*}} dtype = tf32,
+// CHECK-DAG: plan.kernel @flash_attention "flash_attention" config {cached = 0 : i64, dtype = tf32,
+// CHECK-LABEL: plan.program accumulate @accumulate
+plan.program accumulate @accumulate batch 1 tokens 4 {
+  %qkv = plan.alloc activation : memref<4x48xf32>
+  %out = plan.alloc activation : memref<4x16xf32>
+  %lse = plan.alloc activation : memref<4x2xf32>
+  %dqkv = plan.alloc activation : memref<4x48xf32>
+  plan.attention %qkv into %out lse %lse : memref<4x2xf32> batch 1 tokens 4 heads 2 scale 0.5 : memref<4x48xf32> into memref<4x16xf32>
+  plan.attention_grad %qkv, %out, %lse, %out into %dqkv batch 1 tokens 4 heads 2 scale 0.5 : memref<4x48xf32>, memref<4x16xf32>, memref<4x2xf32>, memref<4x16xf32> into memref<4x48xf32>
+  plan.attention %qkv into %out batch 1 tokens 4 heads 2 scale 0.5 : memref<4x48xf32> into memref<4x16xf32>
+}
+}
+
+// -----
+
+// Decoding reads a cache and multiplies nothing on tensor cores.
+module attributes {plan.batch = 2 : i64, plan.precision = "tf32", plan.target = #plan<target cuda>} {
+plan.global cache @k : memref<2x2x16x4xf32>
+plan.global cache @v : memref<2x2x16x4xf32>
+plan.global state @positions : memref<2xi32>
+// CHECK: plan.kernel @decode_attention "decode_attention" config {dtype = f32,
+plan.program decode @decode_b2 batch 2 tokens 1 {
+  %qkv = plan.alloc activation : memref<2x24xf32>
+  %out = plan.alloc activation : memref<2x8xf32>
+  %k = plan.global_ref @k : memref<2x2x16x4xf32>
+  %v = plan.global_ref @v : memref<2x2x16x4xf32>
+  %positions = plan.global_ref @positions : memref<2xi32>
+  plan.cache_append %qkv caches %k, %v starts %positions batch 2 tokens 1 heads 2 : memref<2x24xf32>, memref<2x2x16x4xf32>, memref<2x2x16x4xf32>, memref<2xi32>
+  plan.attention %qkv caches %k, %v starts %positions : memref<2x2x16x4xf32>, memref<2x2x16x4xf32>, memref<2xi32> into %out batch 2 tokens 1 heads 2 scale 5.000000e-01 : memref<2x24xf32> into memref<2x8xf32>
+}
+}

@@ -17,11 +17,6 @@ namespace geometry = mlir::gpt2c::cuda;
 
 namespace {
 
-geometry::AttentionShape shapeOf(const KernelCase &c) {
-  return {static_cast<unsigned>(sizeOf(c.dtype)), c.heads, c.headSize,
-          c.positions};
-}
-
 std::vector<std::byte> poison(size_t bytes) {
   return std::vector<std::byte>(bytes, std::byte(0xff));
 }
@@ -133,18 +128,6 @@ double timeDecode(Bench &bench, GpuKernel &kernel, const KernelCase &c,
   });
 }
 
-std::string percent(double error) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "error %.1e", error);
-  return text;
-}
-
-std::string microseconds(const char *what, double time) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "  %s %.2f us", what, time);
-  return text;
-}
-
 } // namespace
 
 void gputest::checkDecodeAttention(Bench &bench, const KernelCase &c) {
@@ -186,7 +169,7 @@ void gputest::checkDecodeAttention(Bench &bench, const KernelCase &c) {
     detail += microseconds("b8 ctx512", timeDecode(bench, kernel, c, 8, 511));
   }
   bench.report(c.name(),
-               error < tolerance(c.dtype) && alone && appended && reset,
+               error < tolerance(c.dtype, c.tf32) && alone && appended && reset,
                detail);
 }
 
@@ -238,7 +221,7 @@ void checkCached(Bench &bench, GpuKernel &kernel, const KernelCase &c,
     detail += microseconds(
         "", kernel.time(shape, run.rows, 8, [&](int) { return arguments; }));
   bench.report(strCat(c.name(), " ", run.start, "+", run.count),
-               error < tolerance(c.dtype) && untouched, detail);
+               error < tolerance(c.dtype, c.tf32) && untouched, detail);
 }
 
 /// Two whole sequences that attend to their own rows.
@@ -275,7 +258,7 @@ void checkPacked(Bench &bench, GpuKernel &kernel, const KernelCase &c) {
       std::none_of(out.begin(), out.end(), [](float v) { return v != v; });
   if (!finite)
     detail += "  rows are missing";
-  bench.report(c.name(), error < tolerance(c.dtype) && finite, detail);
+  bench.report(c.name(), error < tolerance(c.dtype, c.tf32) && finite, detail);
 }
 
 } // namespace

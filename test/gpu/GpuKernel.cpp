@@ -182,8 +182,25 @@ std::vector<float> gputest::randomValues(DType dtype, size_t count,
   return decode(dtype, encode(dtype, values));
 }
 
-double gputest::tolerance(DType dtype) {
-  if (dtype == DType::F32)
-    return 2e-6;
-  return dtype == DType::F16 ? 1e-3 : 8e-3;
+double gputest::tolerance(DType dtype, bool tf32) {
+  if (dtype == DType::BF16)
+    return 8e-3;
+  return dtype == DType::F16 || tf32 ? 0x1p-10 : 2e-6;
+}
+
+mlir::gpt2c::cuda::AttentionShape gputest::shapeOf(const KernelCase &c) {
+  return {static_cast<unsigned>(sizeOf(c.dtype)), c.heads, c.headSize,
+          c.positions, c.tf32};
+}
+
+std::string gputest::percent(double error) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "error %.1e", error);
+  return text;
+}
+
+std::string gputest::microseconds(const char *what, double time) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "  %s %.2f us", what, time);
+  return text;
 }

@@ -89,13 +89,21 @@ std::vector<float> decode(DType dtype, const std::vector<std::byte> &bytes);
 /// N(0, 1) values, already rounded to the type.
 std::vector<float> randomValues(DType dtype, size_t count, uint64_t seed);
 
-/// What a correct kernel stays below: a rounding of the type, and for f32 the
-/// error of ex2.approx.
-double tolerance(DType dtype);
+/// What a correct kernel stays below: a rounding of the type that it multiplies
+/// in (TrainingKernelChecks.cpp), and for f32 the error of ex2.approx.
+double tolerance(DType dtype, bool tf32 = false);
+
+mlir::gpt2c::cuda::AttentionShape shapeOf(const KernelCase &c);
+
+/// Parts of a line of the table.
+std::string percent(double error);
+std::string microseconds(const char *what, double time);
 
 void checkDecodeAttention(Bench &bench, const KernelCase &c);
 void checkFlashAttention(Bench &bench, const KernelCase &c);
 void checkCacheAppend(Bench &bench, const KernelCase &c);
 void checkSample(Bench &bench, const KernelCase &c);
+/// `c` is flash_forward's; runs the other two kernels of its kind as well.
+void checkTraining(Bench &bench, const KernelCase &c);
 
 } // namespace gpt2rt::gputest

@@ -26,15 +26,21 @@ struct KernelCase {
   bool prefill = false;
   /// decode_attention: merge through the workspace where clusters could.
   bool noClusters = false;
+  /// Multiplied in tf32; dtype is F32.
+  bool tf32 = false;
+  float dropout = 0;
 
   std::string name() const {
     if (kind == "sample")
       return strCat(kind, "_", vocab, prefill ? "_prefill" : "");
-    return strCat(kind, "_", gpt2rt::name(dtype), "_h", heads, "_d", headSize,
-                  "_p", positions, cached ? "_cached" : "",
-                  noClusters ? "_noclusters" : "");
+    return strCat(kind, "_", tf32 ? "tf32" : gpt2rt::name(dtype), "_h", heads,
+                  "_d", headSize, "_p", positions, cached ? "_cached" : "",
+                  noClusters ? "_noclusters" : "", dropout != 0 ? "_drop" : "");
   }
   float scale() const;
+  bool isTraining() const {
+    return kind == "flash_forward" || kind.starts_with("flash_backward");
+  }
 };
 
 /// 1/sqrt(head size), rounded as the compiler's attribute is.
@@ -60,6 +66,37 @@ inline std::vector<KernelCase> attentionCases(const std::string &kind,
   return cases;
 }
 
+/// The same in tf32, for kernels that multiply on tensor cores.
+inline std::vector<KernelCase> tf32Cases(int64_t positions, bool cached) {
+  std::vector<KernelCase> cases;
+  for (int64_t headSize : {64, 25, 80, 128}) {
+    cases.push_back({"flash_attention", DType::F32, headSize == 64 ? 12 : 3,
+                     headSize, headSize == 64 ? 1024 : positions, cached});
+    cases.back().tf32 = true;
+  }
+  return cases;
+}
+
+/// Attention of training; each is three kernels of the same config.
+inline std::vector<KernelCase> trainingCases() {
+  std::vector<KernelCase> cases;
+  auto add = [&](DType dtype, int64_t headSize, float dropout) {
+    for (const char *kind :
+         {"flash_forward", "flash_backward_query", "flash_backward_key"}) {
+      cases.push_back({kind, dtype, 4, headSize, 1024});
+      cases.back().tf32 = dtype == DType::F32;
+      cases.back().dropout = dropout;
+    }
+  };
+  for (float dropout : {0.0f, 0.1f}) {
+    add(DType::F32, 64, dropout);
+    add(DType::BF16, 64, dropout);
+  }
+  for (int64_t headSize : {25, 80, 128})
+    add(DType::F32, headSize, 0);
+  return cases;
+}
+
 inline std::vector<KernelCase> allKernelCases() {
   std::vector<KernelCase> all;
   auto add = [&](std::vector<KernelCase> cases) {
@@ -73,6 +110,9 @@ inline std::vector<KernelCase> allKernelCases() {
     }
   add(attentionCases("flash_attention", 1000, true));
   add(attentionCases("flash_attention", 333, false));
+  add(tf32Cases(1000, true));
+  add(tf32Cases(333, false));
+  add(trainingCases());
   add({{"cache_append", DType::F16, 12, 64, 1024},
        {"cache_append", DType::BF16, 3, 80, 1000},
        {"cache_append", DType::F32, 3, 25, 1000}});

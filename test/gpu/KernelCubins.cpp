@@ -20,11 +20,11 @@ using namespace mlir::gpt2c;
 using gpt2rt::DType;
 using gpt2rt::gputest::KernelCase;
 
-static Type elementType(Builder &builder, DType dtype) {
-  if (dtype == DType::F32)
-    return builder.getF32Type();
-  return dtype == DType::F16 ? Type(builder.getF16Type())
-                             : Type(builder.getBF16Type());
+static Type elementType(Builder &builder, const KernelCase &c) {
+  if (c.dtype == DType::F32)
+    return c.tf32 ? Type(builder.getTF32Type()) : Type(builder.getF32Type());
+  return c.dtype == DType::F16 ? Type(builder.getF16Type())
+                               : Type(builder.getBF16Type());
 }
 
 static DictionaryAttr configOf(Builder &builder, const KernelCase &c) {
@@ -36,8 +36,7 @@ static DictionaryAttr configOf(Builder &builder, const KernelCase &c) {
         {number("vocab", c.vocab), number("padded_vocab", c.paddedVocab),
          number("positions_limit", c.positions), number("prefill", c.prefill)});
   SmallVector<NamedAttribute> entries = {
-      builder.getNamedAttr("dtype",
-                           TypeAttr::get(elementType(builder, c.dtype))),
+      builder.getNamedAttr("dtype", TypeAttr::get(elementType(builder, c))),
       number("heads", c.heads), number("head_size", c.headSize),
       number("positions", c.positions)};
   if (c.kind != "cache_append")
@@ -45,6 +44,14 @@ static DictionaryAttr configOf(Builder &builder, const KernelCase &c) {
         builder.getNamedAttr("scale", builder.getF32FloatAttr(c.scale())));
   if (c.kind == "flash_attention")
     entries.push_back(number("cached", c.cached));
+  if (c.isTraining()) {
+    double kept = 1.0 - static_cast<double>(c.dropout);
+    entries.push_back(
+        number("dropout_threshold", static_cast<uint32_t>(c.dropout * 0x1p32)));
+    entries.push_back(builder.getNamedAttr(
+        "dropout_scale",
+        builder.getF32FloatAttr(static_cast<float>(1.0 / kept))));
+  }
   return builder.getDictionaryAttr(entries);
 }
 

@@ -161,6 +161,8 @@ std::vector<Timing> allTimings() {
   for (auto &list : {flashTimings("bf16", Array::BF16, 12, 64, false),
                      flashTimings("drop", Array::BF16, 12, 64, true),
                      flashTimings("wide", Array::F16, 6, 128, false),
+                     flashTimings("tf32", Array::F32, 12, 64, false),
+                     flashTimings("tf32_drop", Array::F32, 12, 64, true),
                      flashTimings("f32", Array::F32, 12, 64, false)})
     all.insert(all.end(), list.begin(), list.end());
   all.push_back(normGrad("norm_grad_768", rows, width));

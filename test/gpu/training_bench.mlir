@@ -769,6 +769,36 @@ plan.kernel @backward_key_f32 "flash_backward_key" config
    scale = 0.125 : f32, dropout_threshold = 0 : i64,
    dropout_scale = 1.0 : f32}
 
+plan.kernel @forward_tf32 "flash_forward" config
+  {dtype = tf32, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
+   scale = 0.125 : f32, dropout_threshold = 0 : i64,
+   dropout_scale = 1.0 : f32}
+
+plan.kernel @backward_query_tf32 "flash_backward_query" config
+  {dtype = tf32, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
+   scale = 0.125 : f32, dropout_threshold = 0 : i64,
+   dropout_scale = 1.0 : f32}
+
+plan.kernel @backward_key_tf32 "flash_backward_key" config
+  {dtype = tf32, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
+   scale = 0.125 : f32, dropout_threshold = 0 : i64,
+   dropout_scale = 1.0 : f32}
+
+plan.kernel @forward_tf32_drop "flash_forward" config
+  {dtype = tf32, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
+   scale = 0.125 : f32, dropout_threshold = 429496736 : i64,
+   dropout_scale = 1.1111111640930176 : f32}
+
+plan.kernel @backward_query_tf32_drop "flash_backward_query" config
+  {dtype = tf32, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
+   scale = 0.125 : f32, dropout_threshold = 429496736 : i64,
+   dropout_scale = 1.1111111640930176 : f32}
+
+plan.kernel @backward_key_tf32_drop "flash_backward_key" config
+  {dtype = tf32, heads = 12 : i64, head_size = 64 : i64, positions = 1024 : i64,
+   scale = 0.125 : f32, dropout_threshold = 429496736 : i64,
+   dropout_scale = 1.1111111640930176 : f32}
+
 plan.kernel @forward_wide "flash_forward" config
   {dtype = f16, heads = 6 : i64, head_size = 128 : i64, positions = 1024 : i64,
    scale = 0.08838834764831845 : f32, dropout_threshold = 0 : i64,

@@ -18,6 +18,8 @@ llvm::StringRef gpt2c::preambleSource() { return preamble; }
 llvm::StringRef gpt2c::cudaElementType(Type type) {
   if (type.isF32())
     return "float";
+  if (type.isTF32())
+    return "tf32";
   if (type.isF16())
     return "half";
   if (type.isBF16())

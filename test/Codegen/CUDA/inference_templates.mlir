@@ -26,6 +26,14 @@ plan.kernel @flash_bfloat_80 "flash_attention" config
 plan.kernel @flash_single_20_cached "flash_attention" config
   {dtype = f32, heads = 2 : i64, head_size = 20 : i64, positions = 300 : i64,
    scale = 0.125 : f32, cached = 1 : i64}
+// CHECK: flash_tf32_64_cached sm_90 cubin {{.*}} local 0 threads
+plan.kernel @flash_tf32_64_cached "flash_attention" config
+  {dtype = tf32, heads = 2 : i64, head_size = 64 : i64, positions = 300 : i64,
+   scale = 0.125 : f32, cached = 1 : i64}
+// CHECK: flash_tf32_80 sm_90 cubin {{.*}} local 0 threads
+plan.kernel @flash_tf32_80 "flash_attention" config
+  {dtype = tf32, heads = 2 : i64, head_size = 80 : i64, positions = 300 : i64,
+   scale = 0.125 : f32, cached = 0 : i64}
 // CHECK: cache_half_20 sm_90 cubin {{.*}} local 0 threads
 plan.kernel @cache_half_20 "cache_append" config
   {dtype = f16, heads = 2 : i64, head_size = 20 : i64, positions = 300 : i64}

@@ -70,8 +70,22 @@ protected:
   void compileAttention(Type dtype, int64_t headSize) {
     compile("decode_attention", attention(dtype, headSize, true, std::nullopt));
     compile("cache_append", attention(dtype, headSize, false, std::nullopt));
+    compileFlash(dtype, headSize);
+  }
+  void compileFlash(Type dtype, int64_t headSize) {
     for (bool cached : {false, true})
       compile("flash_attention", attention(dtype, headSize, true, cached));
+  }
+  /// The kernels of training, with dropout, which takes the most registers.
+  void compileTraining(Type dtype, int64_t headSize) {
+    SmallVector<NamedAttribute> entries(
+        attention(dtype, headSize, true, std::nullopt).getValue());
+    entries.push_back(number("dropout_threshold", 1 << 30));
+    entries.push_back(builder.getNamedAttr(
+        "dropout_scale", builder.getF32FloatAttr(4.0f / 3.0f)));
+    for (StringRef kind :
+         {"flash_forward", "flash_backward_query", "flash_backward_key"})
+      compile(kind, builder.getDictionaryAttr(entries));
   }
 
   void SetUp() override {
@@ -87,6 +101,12 @@ TEST_P(TemplateCompile, AttentionOfGpt2) {
   for (Type dtype : {Type(builder.getF16Type()), Type(builder.getBF16Type()),
                      Type(builder.getF32Type())})
     compileAttention(dtype, 64);
+  compileFlash(builder.getTF32Type(), 64);
+}
+
+TEST_P(TemplateCompile, TrainingOfGpt2) {
+  for (Type dtype : {Type(builder.getBF16Type()), Type(builder.getTF32Type())})
+    compileTraining(dtype, 64);
 }
 
 // Takes long, so on the oldest, the main and the newest architecture only.
@@ -98,6 +118,13 @@ TEST_P(OtherHeadSizes, Attention) {
       compileAttention(dtype, headSize);
   for (int64_t headSize : {20, 25, 34, 127})
     compileAttention(builder.getF16Type(), headSize);
+}
+
+TEST_P(OtherHeadSizes, AttentionInTf32) {
+  for (int64_t headSize : {16, 25, 32, 80, 96, 112, 128}) {
+    compileFlash(builder.getTF32Type(), headSize);
+    compileTraining(builder.getTF32Type(), headSize);
+  }
 }
 
 TEST_P(TemplateCompile, Sample) {
@@ -139,7 +166,7 @@ TEST(TemplateConfig, SaysWhatIsWrong) {
   EXPECT_THAT(errorOf(129, builder.getF16Type(), 1024),
               HasSubstr("head_size must be in 1..128"));
   EXPECT_THAT(errorOf(64, builder.getF64Type(), 1024),
-              HasSubstr("dtype must be f32, f16 or bf16"));
+              HasSubstr("dtype must be f32, tf32, f16 or bf16"));
   EXPECT_THAT(errorOf(64, builder.getF16Type(), 1000),
               HasSubstr("multiple of positions"));
 }

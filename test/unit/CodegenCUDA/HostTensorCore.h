@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
-// The layouts of ldmatrix and mma.m16n8k16 as the PTX manual has them. Copies
+// The layouts of ldmatrix and mma as the PTX manual has them. Copies
 // happen when they are awaited, so that code which does not wait reads what was
 // there before.
 //
@@ -69,6 +69,31 @@ inline void loadTransposed(unsigned (&r)[4], SharedAddress from) {
   loadMatrices(r, from, true);
 }
 
+inline void loadPair(unsigned &low, unsigned &high, SharedAddress from) {
+  requireAligned(from, 8);
+  std::memcpy(&low, from, 4);
+  std::memcpy(&high, from + 4, 4);
+}
+
+/// Half of a unit of what is cut off is added, which carries into the exponent.
+inline unsigned roundToTf32(float value) {
+  return value != value ? 0x7fffffffu & ~0x1fffu
+                        : (asUint(value) + 0x1000u) & ~0x1fffu;
+}
+
+/// Term k of what a lane holds: two halves a register, or one tf32.
+template <class T>
+float operandOf(unsigned word, int k) {
+  if constexpr (sizeof(T) == 2)
+    return toFloat(T{(unsigned short)(k % 2 ? word >> 16 : word)});
+  if (word & 0x1fff) {
+    std::fprintf(stderr, "an operand is not rounded to tf32\n");
+    std::abort();
+  }
+  return asFloat(word);
+}
+
+/// mma.m16n8k16 of 16-bit types and mma.m16n8k8 of tf32.
 template <class T>
 void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
               T) {
@@ -79,15 +104,14 @@ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
   int lane = threadIdx.x % 32;
   all[lane] = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
   hostWarp().sync();
-  auto half = [](unsigned pair, int k) {
-    return toFloat(T{(unsigned short)(k % 2 ? pair >> 16 : pair)});
-  };
+  constexpr int perWord = 4 / sizeof(T), terms = 8 * perWord, half = terms / 2;
   for (int e = 0; e < 4; ++e) {
     int row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
-    for (int k = 0; k < 16; ++k) {
-      const Operands &left = all[row % 8 * 4 + k % 8 / 2];
-      const Operands &right = all[column * 4 + k % 8 / 2];
-      c[e] += half(left.a[row / 8 + k / 8 * 2], k) * half(right.b[k / 8], k);
+    for (int k = 0; k < terms; ++k) {
+      const Operands &left = all[row % 8 * 4 + k % half / perWord];
+      const Operands &right = all[column * 4 + k % half / perWord];
+      c[e] += operandOf<T>(left.a[row / 8 + k / half * 2], k) *
+              operandOf<T>(right.b[k / half], k);
     }
   }
   hostWarp().sync();

@@ -123,6 +123,8 @@ TEST_F(PresetKernels, TrainingCompiles) {
   for (const char *preset : presets) {
     expectCompiles(preset, GraphMode::Train, Precision::BF16, {"sm_90"});
     expectCompiles(preset, GraphMode::Train, Precision::FP32, {"sm_90"});
+    expectCompiles(preset, GraphMode::Train, Precision::TF32,
+                   {"sm_80", "sm_90"});
   }
   expectCompiles("gpt2", GraphMode::Train, Precision::FP16, {"sm_80"});
 }

@@ -60,11 +60,14 @@ struct Array {
 struct Attention {
   DType dtype;
   int64_t headSize;
+  bool tf32 = false;
 
   int64_t width() const { return heads * headSize; }
   int64_t row() const { return heads * positions * headSize; }
   double tolerance() const {
-    return dtype == DType::F32 ? 2e-6 : dtype == DType::F16 ? 1e-3 : 8e-3;
+    return dtype == DType::BF16          ? 8e-3
+           : dtype == DType::F16 || tf32 ? 1e-3
+                                         : 2e-6;
   }
   /// A cache of one slot a length, NaN from its length on.
   Array cache(const std::vector<int> &lengths, int seed) const {
@@ -185,6 +188,11 @@ TEST(TemplateHost, FlashAttentionWithoutTensorCores) {
 }
 TEST(TemplateHost, FlashAttentionOverItsOwnRows) {
   checkPackedFlash("flash_bfloat_80", {DType::BF16, 80});
+}
+
+TEST(TemplateHost, FlashAttentionInTf32) {
+  checkCachedFlash("flash_tf32_64_cached", {DType::F32, 64, true});
+  checkPackedFlash("flash_tf32_80", {DType::F32, 80, true});
 }
 
 TEST(TemplateHost, CacheAppend) {

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/unit/CodegenCUDA/Findings.h"
 #include "test/unit/CodegenCUDA/RowKernelChecks.h"
+#include "test/unit/GPT2/TrainingReference.h"
 
 #include <cmath>
 #include <numeric>
@@ -18,105 +19,46 @@ struct FlashCase {
   DType type;
   int heads, headSize, positions;
   float dropout = 0;
+  bool tf32 = false;
   int batch = 2;
 
   int rows() const { return batch * positions; }
   int width() const { return heads * headSize; }
+  /// Of the norm of a result. A tf32 operand is off by u = 2^-11 at most and
+  /// by u / sqrt(3) in the mean: a score of N(0, 1) numbers then by
+  /// sqrt(2/3) u, a sum over probabilities and values by sqrt(2/3 + 1/3 + 1/3)
+  /// u = 1.2 u, and dS K, where dP errs as the scores do, by
+  /// sqrt(2/3 + 2/3 + 1/3 + 1/3) u = 1.5 u. Operands that are cut off instead
+  /// of rounded would give twice that. The numbers of half are exact, and its
+  /// probabilities, dS and results are off by u, too.
+  double epsilon() const {
+    return type == DType::BF16          ? 8e-3
+           : type == DType::F16 || tf32 ? 0x1p-10
+                                        : 2e-6;
+  }
 };
 
-const int32_t rngState[] = {0x12345678, -5, 1000, 40};
-
-/// The hash of docs/architecture.md, written a second time.
-uint32_t mix(uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7feb352d;
-  x ^= x >> 15;
-  x *= 0x846ca68b;
-  return x ^ x >> 16;
+Matrix matrixOf(const Buffer &buffer, int64_t rows) {
+  Matrix matrix(rows, buffer.size() / rows);
+  for (size_t i = 0; i < buffer.size(); ++i)
+    matrix.data[i] = buffer.get(i);
+  return matrix;
 }
-
-/// What dropout multiplies a probability by.
-double dropoutFactor(const FlashCase &c, int sequence, int query, int head,
-                     int key) {
-  if (c.dropout == 0)
-    return 1;
-  uint32_t hash = mix(uint32_t(rngState[0]) + 0x9e3779b9u * dropoutNumber);
-  for (int part :
-       {rngState[1], rngState[2], rngState[3] + sequence, query, head, key})
-    hash = mix(hash ^ uint32_t(part));
-  return hash >= uint32_t(double(c.dropout) * 4294967296.0)
-             ? 1 / (1 - double(c.dropout))
-             : 0;
-}
-
-/// Attention and its gradients in double.
-struct FlashReference {
-  std::vector<double> out, lse, dqkv;
-
-  FlashReference(const FlashCase &c, const Buffer &qkv, const Buffer &dout)
-      : out(c.rows() * c.width()), lse(c.rows() * c.heads),
-        dqkv(3 * out.size()), c(c) {
-    for (size_t i = 0; i < qkv.size(); ++i)
-      x.push_back(qkv.get(i));
-    for (size_t i = 0; i < dout.size(); ++i)
-      g.push_back(dout.get(i));
-    for (int b = 0; b < c.batch; ++b)
-      for (int h = 0; h < c.heads; ++h)
-        for (int t = 0; t < c.positions; ++t)
-          addQuery(b, h, t);
-  }
-
-private:
-  /// Of part 0 (query), 1 (key) or 2 (value) of position t.
-  size_t at(int b, int h, int t, int part) const {
-    return (size_t(b) * c.positions + t) * 3 * c.width() + part * c.width() +
-           h * c.headSize;
-  }
-  double dot(const double *a, const double *b) const {
-    return std::inner_product(a, a + c.headSize, b, 0.0);
-  }
-
-  void addQuery(int b, int h, int t) {
-    double scale = 1 / std::sqrt(double(c.headSize));
-    std::vector<double> p(t + 1), factor(t + 1), gradient(t + 1);
-    double top = -INFINITY, sum = 0, delta = 0;
-    size_t row = size_t(b) * c.positions + t;
-    const double *query = &x[at(b, h, t, 0)];
-    const double *dout = &g[row * c.width() + h * c.headSize];
-    for (int k = 0; k <= t; ++k) {
-      p[k] = scale * dot(query, &x[at(b, h, k, 1)]);
-      factor[k] = dropoutFactor(c, b, t, h, k);
-      top = std::max(top, p[k]);
-    }
-    for (int k = 0; k <= t; ++k)
-      sum += p[k] = std::exp(p[k] - top);
-    lse[row * c.heads + h] = top + std::log(sum);
-    for (int k = 0; k <= t; ++k) {
-      p[k] /= sum;
-      gradient[k] = factor[k] * dot(dout, &x[at(b, h, k, 2)]);
-      delta += p[k] * gradient[k];
-    }
-    for (int k = 0; k <= t; ++k)
-      for (int d = 0; d < c.headSize; ++d) {
-        double ds = scale * p[k] * (gradient[k] - delta);
-        out[row * c.width() + h * c.headSize + d] +=
-            p[k] * factor[k] * x[at(b, h, k, 2) + d];
-        dqkv[at(b, h, t, 0) + d] += ds * x[at(b, h, k, 1) + d];
-        dqkv[at(b, h, k, 1) + d] += ds * query[d];
-        dqkv[at(b, h, k, 2) + d] += p[k] * factor[k] * dout[d];
-      }
-  }
-
-  const FlashCase &c;
-  std::vector<double> x, g;
-};
 
 std::string checkFlash(KernelRunner &runner, const FlashCase &c) {
   Findings findings;
   size_t rows = c.rows(), width = c.width();
   Buffer qkv = Buffer::random(rows * 3 * width, c.type, 1);
   Buffer dout = Buffer::random(rows * width, c.type, 2);
-  Buffer rng = Buffer::integers({rngState, rngState + 4});
+  Attention reference = {c.batch,
+                         c.positions,
+                         c.heads,
+                         c.headSize,
+                         1 / std::sqrt(double(c.headSize)),
+                         c.dropout,
+                         dropoutNumber,
+                         {0x12345678, -5, 1000, 40}};
+  Buffer rng = Buffer::integers({reference.rng.begin(), reference.rng.end()});
   Buffer out(rows * width, c.type), lse(rows * c.heads, DType::F32);
   Buffer dqkv(rows * 3 * width, c.type),
       workspace(rows * c.heads * 2, DType::F32);
@@ -131,13 +73,11 @@ std::string checkFlash(KernelRunner &runner, const FlashCase &c) {
   run("backward_query", {&qkv, &out, &lse, &dout}, {&dqkv, &workspace});
   run("backward_key", {&qkv, &dout, &workspace}, {&dqkv});
 
-  FlashReference want(c, qkv, dout);
-  double epsilon = c.type == DType::F32   ? 2e-6
-                   : c.type == DType::F16 ? 1e-3
-                                          : 8e-3;
-  findings.relative("out", out, want.out, epsilon);
-  findings.relative("lse", lse, want.lse, 1e-5);
-  findings.relative("dqkv", dqkv, want.dqkv, epsilon);
+  Matrix x = matrixOf(qkv, c.rows());
+  Attention::Results forward = reference.forward(x);
+  Matrix gradient = reference.backward(x, matrixOf(dout, c.rows()));
+  findings.relative("out", out, forward.out.data, c.epsilon());
+  findings.relative("lse", lse, forward.lse.data, c.tf32 ? 0x1p-11 : 1e-5);
   // Queries, keys and values apart: one may be small beside another.
   for (int part = 0; part < 3; ++part) {
     Buffer got(rows * width, DType::F32);
@@ -145,9 +85,9 @@ std::string checkFlash(KernelRunner &runner, const FlashCase &c) {
     for (size_t i = 0; i < dqkv.size(); ++i)
       if (i / width % 3 == size_t(part)) {
         got.set(wanted.size(), dqkv.get(i));
-        wanted.push_back(want.dqkv[i]);
+        wanted.push_back(gradient.data[i]);
       }
-    findings.relative(std::string("d") + "qkv"[part], got, wanted, epsilon);
+    findings.relative(std::string("d") + "qkv"[part], got, wanted, c.epsilon());
   }
   return findings.text;
 }
@@ -357,7 +297,14 @@ void gpt2test::addTrainingKernelChecks(std::vector<RowKernelCheck> &checks) {
       {"half_128_drop", DType::F16, 1, 128, 130, 0.1f},
       {"half_25", DType::F16, 2, 25, 40},
       {"single_64_drop", DType::F32, 2, 64, 50, 0.25f},
-      {"single_20", DType::F32, 2, 20, 33}};
+      {"single_20", DType::F32, 2, 20, 33},
+      {"tf32_64", DType::F32, 2, 64, 150, 0, true},
+      {"tf32_64_drop", DType::F32, 1, 64, 70, 0.25f, true},
+      {"tf32_32", DType::F32, 2, 32, 70, 0, true},
+      {"tf32_80_drop", DType::F32, 1, 80, 70, 0.1f, true},
+      {"tf32_96", DType::F32, 1, 96, 40, 0, true},
+      {"tf32_128_drop", DType::F32, 1, 128, 130, 0.1f, true},
+      {"tf32_25", DType::F32, 2, 25, 40, 0, true}};
   addColumnChecks(checks);
   const std::string file = "training_templates.mlir";
   for (const FlashCase &c : flashCases)

@@ -24,6 +24,7 @@ static constexpr StringRef flashSource =
 #include "compiler/Codegen/CUDA/Templates/flash_common.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_tiles.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_tensor.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_simt_tiles.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_simt.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_attention.cuh.inc"
     ;
@@ -45,7 +46,7 @@ static unsigned attentionElementBytes(Attribute dtype) {
   auto attr = dyn_cast_or_null<TypeAttr>(dtype);
   if (!attr)
     return 0;
-  if (attr.getValue().isF32())
+  if (attr.getValue().isF32() || attr.getValue().isTF32())
     return 4;
   return attr.getValue().isF16() || attr.getValue().isBF16() ? 2 : 0;
 }
@@ -58,7 +59,8 @@ gpt2c::attentionShape(DictionaryAttr config, int64_t rows, ConfigError error) {
   shape.headSize = configInt(config, "head_size");
   shape.positions = configInt(config, "positions");
   if (!shape.elementBytes)
-    return error("dtype must be f32, f16 or bf16"), failure();
+    return error("dtype must be f32, tf32, f16 or bf16"), failure();
+  shape.tf32 = config.getAs<TypeAttr>("dtype").getValue().isTF32();
   // Grid dimensions y and z end at 65535.
   if (shape.heads < 1 || shape.heads > 65535)
     return error("heads must be in 1..65535"), failure();
@@ -92,9 +94,18 @@ gpt2c::packedShape(DictionaryAttr config, int64_t rows, ConfigError error) {
   return shape;
 }
 
+/// Of kernels without matrix products, whose floats are floats.
+static FailureOr<cuda::AttentionShape>
+vectorShape(DictionaryAttr config, int64_t rows, ConfigError error) {
+  FailureOr<cuda::AttentionShape> shape = attentionShape(config, rows, error);
+  if (succeeded(shape) && shape->tf32)
+    return error("dtype tf32 is for flash kernels, use f32"), failure();
+  return shape;
+}
+
 static FailureOr<KernelGeometry>
 decodeGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
-  FailureOr<cuda::AttentionShape> shape = attentionShape(config, rows, error);
+  FailureOr<cuda::AttentionShape> shape = vectorShape(config, rows, error);
   if (failed(shape))
     return failure();
   if (rows > 65535)
@@ -114,7 +125,7 @@ flashGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
 
 static FailureOr<KernelGeometry>
 cacheGeometry(DictionaryAttr config, int64_t rows, ConfigError error) {
-  if (failed(attentionShape(config, rows, error)))
+  if (failed(vectorShape(config, rows, error)))
     return failure();
   return toGeometry(cuda::cacheAppendLaunch(rows));
 }

@@ -7,7 +7,8 @@
 // share one copy.
 //
 // Arguments are in this order, `int rows` last (C = heads * head_size, B the
-// slots of the caches; `dtype` is f32, f16 or bf16 everywhere in one kernel):
+// slots of the caches; `dtype` is f32, f16 or bf16 everywhere in one kernel,
+// and in flash kernels also tf32: f32 in memory, multiplied on tensor cores):
 //
 // decode_attention  config: dtype heads head_size positions scale
 //   ins   qkv dtype[rows,3C]  starts i32[rows]
@@ -90,6 +91,9 @@ struct AttentionShape {
   int64_t heads = 12;
   int64_t headSize = 64;
   int64_t positions = 1024;
+  bool tf32 = false; // 4 bytes an element, but on tensor cores
+
+  constexpr bool isSimt() const { return elementBytes == 4 && !tf32; }
 };
 
 /// Larger heads would not fit the registers of flash_attention.
@@ -137,41 +141,46 @@ constexpr int64_t paddedHeadSize(int64_t headSize) {
   return (headSize + 15) / 16 * 16;
 }
 
-/// Row tiles of 16 that a warp of a 16-bit flash kernel owns: two share each
-/// load of what passes by, where the registers allow it.
+/// Bytes of rows of a head in shared memory: 16 more than they have, so that
+/// reads of 8 rows meet no bank twice.
+constexpr int64_t tileBytes(const AttentionShape &shape, int64_t rows) {
+  return rows * (paddedHeadSize(shape.headSize) * shape.elementBytes + 16);
+}
+
+/// Row tiles of 16 that a warp on tensor cores owns: two share each load of
+/// what passes by, where the registers allow it.
 constexpr int64_t flashRowTiles(int64_t headSize) {
   return paddedHeadSize(headSize) <= 64 ? 2 : 1;
 }
 
 /// Query rows of one block of flash_attention, and keys of one step.
 constexpr int64_t flashRows(const AttentionShape &shape, bool cached) {
-  bool narrow = cached || shape.elementBytes == 4;
+  bool narrow = cached || shape.isSimt();
   return 64 * (narrow ? 1 : flashRowTiles(shape.headSize));
 }
-constexpr int64_t flashKeys(unsigned elementBytes) {
-  return elementBytes == 4 ? 32 : 64;
+constexpr int64_t flashKeys(const AttentionShape &shape) {
+  bool wide = shape.tf32 && paddedHeadSize(shape.headSize) > 64;
+  return wide || shape.isSimt() ? 32 : 64;
 }
 
 constexpr LaunchShape flashAttentionLaunch(const AttentionShape &shape,
                                            int64_t rows, bool cached) {
   LaunchShape launch;
-  int64_t padded = paddedHeadSize(shape.headSize);
   int64_t tileRows = flashRows(shape, cached);
-  int64_t tileKeys = flashKeys(shape.elementBytes);
+  int64_t tileKeys = flashKeys(shape);
   int64_t tokens = cached ? rows : shape.positions;
   launch.grid[0] = (tokens + tileRows - 1) / tileRows;
   launch.grid[1] = shape.heads;
   launch.grid[2] = rows / tokens;
-  if (shape.elementBytes == 4) {
+  if (shape.isSimt()) {
     // Q, K, V and the probabilities, rows padded by 4 floats.
     launch.blockThreads = 256;
-    launch.dynamicSharedBytes = 4 * ((tileRows + 2 * tileKeys) * (padded + 4) +
-                                     tileRows * (tileKeys + 4));
+    launch.dynamicSharedBytes = tileBytes(shape, tileRows + 2 * tileKeys) +
+                                4 * tileRows * (tileKeys + 4);
   } else {
-    // Two stages of K and V (Q passes through the first), rows padded by 16
-    // bytes so that ldmatrix meets no bank twice.
+    // Two stages of K and V (Q passes through the second).
     launch.blockThreads = 128;
-    launch.dynamicSharedBytes = 2 * 2 * 2 * tileKeys * (padded + 8);
+    launch.dynamicSharedBytes = tileBytes(shape, 2 * 2 * tileKeys);
   }
   return launch;
 }
@@ -182,20 +191,28 @@ constexpr LaunchShape flashBackwardLaunch(const AttentionShape &shape,
                                           int64_t rows, bool ownsKeys) {
   LaunchShape launch;
   int64_t padded = paddedHeadSize(shape.headSize);
-  int64_t own = 32;
-  if (shape.elementBytes == 4) {
-    // Two tiles of 32 own rows and two of others, dS and P, both padded by 4
+  int64_t own = 64, other = 64;
+  launch.blockThreads = 128;
+  if (shape.isSimt()) {
+    // Two tiles of own rows and two of others, dS and P, both padded by 4
     // floats, and statistics of 32 queries.
+    own = other = 32;
     launch.blockThreads = 256;
     launch.dynamicSharedBytes =
-        4 * (4 * own * (padded + 4) + 2 * own * (own + 4)) + own * (8 + 4);
+        tileBytes(shape, 4 * own) + 4 * 2 * own * (own + 4) + own * (8 + 4);
   } else {
-    // Two stages of two tiles of 64 rows (own rows pass through them first),
-    // rows padded by 16 bytes, and two tiles' statistics.
-    own = ownsKeys ? 64 : 64 * flashRowTiles(shape.headSize);
-    launch.blockThreads = 128;
+    // Two stages of two tiles of others (own rows pass through them first, or
+    // lie behind them) and two tiles' statistics.
+    bool keepsOwn = shape.tf32 && padded > 80;
+    if (keepsOwn)
+      own = 32, other = 16, launch.blockThreads = 64;
+    else if (shape.tf32 && padded > 64)
+      other = 32;
+    else if (!shape.tf32 && !ownsKeys)
+      own = 64 * flashRowTiles(shape.headSize);
     launch.dynamicSharedBytes =
-        2 * 2 * 2 * 64 * (padded + 8) + 2 * 64 * (8 + 4);
+        tileBytes(shape, 2 * 2 * other + (keepsOwn ? 2 * own : 0)) +
+        2 * 64 * (8 + 4);
   }
   launch.grid[0] = (shape.positions + own - 1) / own;
   launch.grid[1] = shape.heads;

@@ -19,6 +19,7 @@ static constexpr StringRef forwardSource =
 #include "compiler/Codegen/CUDA/Templates/flash_common.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_tiles.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_tensor.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_simt_tiles.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_simt.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_forward.cuh.inc"
     ;
@@ -30,6 +31,7 @@ static constexpr StringRef querySource = "#define OWNS_KEYS 0\n"
 #include "compiler/Codegen/CUDA/Templates/flash_tiles.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_backward_common.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_backward_tensor.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_simt_tiles.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_backward_simt.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_backward.cuh.inc"
     ;
@@ -41,6 +43,7 @@ static constexpr StringRef keySource = "#define OWNS_KEYS 1\n"
 #include "compiler/Codegen/CUDA/Templates/flash_tiles.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_backward_common.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_backward_tensor.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/flash_simt_tiles.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_backward_simt.cuh.inc"
 #include "compiler/Codegen/CUDA/Templates/flash_backward.cuh.inc"
     ;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Grid: (tiles of own rows, heads, sequences). The kernel of the queries runs
-// first: it leaves D and the log-sum-exp in the workspace, which the kernel of the keys reads.
+// first: it leaves D and the log-sum-exp in the workspace, which the kernel of
+// the keys reads.
 
 extern "C" __global__ void __launch_bounds__(
     attention::Backward<DTYPE>::THREADS, attention::Backward<DTYPE>::RESIDENT)

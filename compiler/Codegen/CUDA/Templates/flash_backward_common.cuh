@@ -27,7 +27,7 @@ struct Gradients {
   unsigned sample;
 };
 
-template <class T, int ELEMENT_BYTES = sizeof(T)>
+template <class T, bool = ON_TENSOR_CORES<T>>
 struct Backward;
 
 DEVICE Gradients gradientsOf(const DTYPE *qkv, const DTYPE *out,

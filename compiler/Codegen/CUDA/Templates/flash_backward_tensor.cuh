@@ -1,28 +1,47 @@
 // flash_backward_query and flash_backward_key on tensor cores.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block of 4 warps owns 128 queries (64 where the head is wide) or 64 keys as
-// fragments in registers. Tiles of 64 other rows pass through two stages of
-// shared memory; a warp takes a tile in chunks, each small enough that scores,
-// dP and the sums fit its registers. Own rows are rows of the accumulators in
-// both kernels, so P and dS go from one product to the next without leaving
-// the registers: where keys are owned, those are P^T and dS^T.
+// A block of 4 warps owns 128 queries (64 where the head is wide or tf32) or 64
+// keys as fragments in registers. Tiles of 64 other rows pass through two
+// stages of shared memory; a warp takes a tile in chunks, each small enough that
+// scores, dP and the sums fit its registers. Own rows are rows of the
+// accumulators in both kernels, so P and dS go from one product to the next
+// without leaving the registers: where keys are owned, those are P^T and dS^T.
+//
+// In tf32 rows take twice the registers: other rows of more than 64 columns
+// pass by in tiles of 32, and heads wider than 80 have blocks of 2 warps that
+// leave their 32 own rows in shared memory and load them for every chunk.
+// Operands are rounded as they come from shared memory.
+// Floor for gpt2 at 64 x 1024 tokens on an H200: three products (queries) and
+// four (keys) of 52 GFLOP each, 0.31 and 0.42 ms at 495 TFLOP/s; what either
+// reads and writes is 1.2 GB, 0.25 ms at 4.8 TB/s. With one row tile a warp
+// every 1024 multiplications take 256 bytes from shared memory, two cycles
+// where the tensor cores need one: 0.63 and 0.83 ms are what this form could
+// reach, and the registers do not hold two tiles with their sums.
 
 namespace attention {
 
 template <class T>
-struct Backward<T, 2> {
+struct Backward<T, true> {
+  static constexpr bool LONG = sizeof(T) == 4; // tf32
+  // The registers do not hold two tf32 rows this wide and their sums.
+  static constexpr bool SHARED_OWN = LONG && PADDED > 80;
   // Row tiles a warp. Two share each load of what passes by; where keys are
   // owned, a third block on an SM does more than that.
-  static constexpr int M = !OWNS_KEYS && PADDED <= 64 ? 2 : 1;
-  static constexpr int RESIDENT = OWNS_KEYS && PADDED <= 64 ? 3 : 2;
+  static constexpr int M = !LONG && !OWNS_KEYS && PADDED <= 64 ? 2 : 1;
+  static constexpr int RESIDENT = !LONG && OWNS_KEYS && PADDED <= 64 ? 3 : 2;
   static constexpr bool CROWDED =
-      OWNS_KEYS ? PADDED <= 64 || PADDED > 96 : DROPS && PADDED <= 64;
+      OWNS_KEYS ? PADDED <= 64 || PADDED > (LONG ? 64 : 96)
+                : (DROPS && PADDED <= 64) || SHARED_OWN;
   static constexpr int CHUNK = CROWDED ? 16 : 32;
-  static constexpr int WARP_ROWS = 16 * M, OWN = 4 * WARP_ROWS;
-  static constexpr int OTHER = 64, THREADS = 128;
+  static constexpr int WARPS = SHARED_OWN ? 2 : 4, THREADS = 32 * WARPS;
+  static constexpr int WARP_ROWS = 16 * M, OWN = WARPS * WARP_ROWS;
+  // As many as shared memory takes on every GPU.
+  static constexpr int OTHER = SHARED_OWN           ? 16
+                               : LONG && PADDED > 64 ? 32
+                                                     : 64;
   static constexpr int N = CHUNK / 8;
-  static constexpr int TILE = OTHER * STRIDE16; // elements
+  static constexpr int TILE = OTHER * TILE_STRIDE; // elements
   static constexpr int RESULTS = OWNS_KEYS ? 2 : 1;
 
   // Of the other rows in a stage, where those are queries; else of the own.
@@ -31,7 +50,8 @@ struct Backward<T, 2> {
     unsigned key[OTHER];                // dropout's
   };
 
-  unsigned own[2][STEPS][M][4];
+  unsigned own[2][SHARED_OWN ? 1 : STEPS][M][4];
+  const T *ownRows; // the warp's of own[0] in shared memory, OWN before own[1]
   float sums[RESULTS][M][HEAD_TILES][4];
   // Of the own rows, where those are queries.
   float lse[M][2], delta[M][2];
@@ -44,8 +64,9 @@ struct Backward<T, 2> {
     int first = tile * OTHER;
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      copyTile<OTHER, STRIDE16, THREADS>(stage + i * TILE, g.other[i],
-                                         g.otherStride[i], first, POSITIONS);
+      copyTile<OTHER, TILE_STRIDE, THREADS>(stage + i * TILE, g.other[i],
+                                            g.otherStride[i], first,
+                                            POSITIONS);
     if constexpr (OWNS_KEYS) {
       // A query past the end has zero rows, which add nothing.
       int i = threadIdx.x;
@@ -138,23 +159,31 @@ struct Backward<T, 2> {
         }
   }
 
+  // c = own[i] * other^T.
+  DEVICE void multiplyOwn(float (&c)[M][N][4], int i, const T *other) {
+    if constexpr (SHARED_OWN)
+      multiplyShared(c, ownRows + i * OWN * TILE_STRIDE, other);
+    else
+      multiplyRows(c, own[i], other);
+  }
+
   DEVICE void addChunk(const T *stage, const Statistics &statistics, int first,
                        int offset) {
-    const T *other = stage + offset * STRIDE16;
+    const T *other = stage + offset * TILE_STRIDE;
     float p[M][N][4], ds[M][N][4];
-    multiplyRows(p, own[0], other);
-    multiplyRows(ds, own[1], other + TILE);
+    multiplyOwn(p, 0, other);
+    multiplyOwn(ds, 1, other + TILE);
     exponentiate(p, statistics.of + offset, first);
     differentiate(p, ds, statistics.of + offset, statistics.key + offset,
                   first);
 #pragma unroll
-    for (int step = 0; step < CHUNK / 16; ++step) {
+    for (int step = 0; step < CHUNK / STEP; ++step) {
       unsigned a[M][4];
       packColumns<T>(a, ds, step);
-      multiplyColumns(sums[0], a, other, step * 16);
+      multiplyColumns(sums[0], a, other, step * STEP);
       if constexpr (OWNS_KEYS) {
         packColumns<T>(a, p, step);
-        multiplyColumns(sums[1], a, other + TILE, step * 16);
+        multiplyColumns(sums[1], a, other + TILE, step * STEP);
       }
     }
   }
@@ -182,22 +211,28 @@ struct Backward<T, 2> {
   }
 
   // Own rows from `first` on, which take the stages' place until they are in
-  // registers, and sums of zero.
+  // registers or stay behind them, and sums of zero.
   DEVICE void begin(const Gradients &g, T *stages, Statistics *statistics,
                     int first) {
-    static_assert(2 * OWN <= 4 * OTHER, "own rows fit the stages");
+    static_assert(SHARED_OWN || OWN <= 2 * OTHER, "own rows fit the stages");
+    T *rows = SHARED_OWN ? stages + 4 * TILE : stages;
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      copyTile<OWN, STRIDE16, THREADS>(stages + i * OWN * STRIDE16, g.own[i],
-                                       g.ownStride[i], first, POSITIONS);
+      copyTile<OWN, TILE_STRIDE, THREADS>(rows + i * OWN * TILE_STRIDE,
+                                          g.own[i], g.ownStride[i], first,
+                                          POSITIONS);
     commitCopies();
     if constexpr (!OWNS_KEYS)
       makeStatistics<OWN, THREADS>(g, first, statistics->of);
     awaitCopies();
     __syncthreads();
     row = first + threadIdx.x / 32 * WARP_ROWS;
-    loadRows(own[0], stages, row - first);
-    loadRows(own[1], stages + OWN * STRIDE16, row - first);
+    if constexpr (SHARED_OWN) {
+      ownRows = rows + (row - first) * TILE_STRIDE;
+    } else {
+      loadRows(own[0], rows, row - first);
+      loadRows(own[1], rows + OWN * TILE_STRIDE, row - first);
+    }
     if constexpr (!OWNS_KEYS)
       loadStatistics(g, *statistics, first);
     __syncthreads();
@@ -213,9 +248,11 @@ struct Backward<T, 2> {
   }
 
   static DEVICE void run(const Gradients &g) {
-    // Two of [tile of other[0], tile of other[1]], then statistics of both.
+    // Two of [tile of other[0], tile of other[1]], own rows if they stay here,
+    // statistics of both tiles.
+    constexpr int KEPT = SHARED_OWN ? 2 * OWN * TILE_STRIDE : 0;
     T *stages = (T *)dynamicShared();
-    Statistics *statistics = (Statistics *)(stages + 4 * TILE);
+    Statistics *statistics = (Statistics *)(stages + 4 * TILE + KEPT);
     int first = (OWNS_KEYS ? blockIdx.x : gridDim.x - 1 - blockIdx.x) * OWN;
     int begin = OWNS_KEYS ? first / OTHER : 0;
     int last = OWNS_KEYS ? POSITIONS : min(first + OWN, int(POSITIONS));

@@ -25,8 +25,8 @@ struct Sequence {
   unsigned sample; // its part of dropout's hash
 };
 
-// A kernel's work, by element size.
-template <class T, int ELEMENT_BYTES = sizeof(T)>
+// A kernel's work.
+template <class T, bool = ON_TENSOR_CORES<T>>
 struct Flash;
 
 #if CACHED

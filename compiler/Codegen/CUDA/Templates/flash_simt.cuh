@@ -1,43 +1,15 @@
 // flash_attention and flash_forward without tensor cores, for float.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plain fp32 for the fp32 and tf32 precisions: every product is an fmaf. A
-// block of 256 threads owns 64 query rows of one head and walks over tiles of
-// 32 keys up to the diagonal, all in shared memory, rows 4 floats longer than
-// the padded head so that 16-byte reads of 8 rows meet no bank twice. Thread
-// (ty, tx) of 16 x 16 computes rows 4ty..4ty+3 by keys tx and tx + 16, then by
-// output columns 4tx + 64k..4tx + 64k + 3.
+// For precision fp32. A block owns 64 query rows of one head and walks over
+// tiles of 32 keys up to the diagonal (flash_simt_tiles.cuh).
 
 namespace attention {
 
 template <class T>
-struct Flash<T, 4> {
-  static constexpr int ROWS = 64, KEYS = 32, THREADS = 256;
-  static constexpr int STRIDE = PADDED + 4;
-  static constexpr int P_STRIDE = KEYS + 4;
-  static constexpr int BLOCKS = (PADDED + 63) / 64; // of 4 columns a thread
-
-  static DEVICE float dot4(float4 a, float4 b, float c) {
-    return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, c))));
-  }
-
-  static DEVICE void score(float (&scores)[4][2], const T *q,
-                           const T *k, int ty, int tx) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      scores[i][0] = scores[i][1] = 0.0f;
-#pragma unroll 2
-    for (int d = 0; d < PADDED; d += 4) {
-      float4 k0 = *(const float4 *)(k + tx * STRIDE + d);
-      float4 k1 = *(const float4 *)(k + (tx + 16) * STRIDE + d);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        float4 qi = *(const float4 *)(q + (4 * ty + i) * STRIDE + d);
-        scores[i][0] = dot4(qi, k0, scores[i][0]);
-        scores[i][1] = dot4(qi, k1, scores[i][1]);
-      }
-    }
-  }
+struct Flash<T, false> {
+  static constexpr int ROWS = 64, KEYS = SIMT_OTHER, THREADS = SIMT_THREADS;
+  static constexpr int BLOCKS = SIMT_BLOCKS;
 
   // Probabilities go to shared memory; the 16 threads of a row agree on its
   // maximum and denominator.
@@ -62,9 +34,9 @@ struct Flash<T, 4> {
       float rescale = exp2f(largest[i] - top);
       largest[i] = top;
       float p0 = exp2f(scores[i][0] - top), p1 = exp2f(scores[i][1] - top);
-      p[(4 * ty + i) * P_STRIDE + tx] =
+      p[(4 * ty + i) * SIMT_FACTOR_STRIDE + tx] =
           p0 * dropoutFactor(queryKeys[i], firstKey + tx);
-      p[(4 * ty + i) * P_STRIDE + tx + 16] =
+      p[(4 * ty + i) * SIMT_FACTOR_STRIDE + tx + 16] =
           p1 * dropoutFactor(queryKeys[i], firstKey + tx + 16);
       float total = p0 + p1;
 #pragma unroll
@@ -79,33 +51,8 @@ struct Flash<T, 4> {
     }
   }
 
-  static DEVICE void accumulate(float (&out)[4][BLOCKS][4], const float *p,
-                                const T *v, int ty, int tx) {
-#pragma unroll 4
-    for (int key = 0; key < KEYS; ++key) {
-      float weight[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        weight[i] = p[(4 * ty + i) * P_STRIDE + key];
-#pragma unroll
-      for (int b = 0; b < BLOCKS; ++b) {
-        int column = 4 * tx + 64 * b;
-        if (column >= PADDED)
-          continue;
-        float4 value = *(const float4 *)(v + key * STRIDE + column);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          out[i][b][0] = fmaf(weight[i], value.x, out[i][b][0]);
-          out[i][b][1] = fmaf(weight[i], value.y, out[i][b][1]);
-          out[i][b][2] = fmaf(weight[i], value.z, out[i][b][2]);
-          out[i][b][3] = fmaf(weight[i], value.w, out[i][b][3]);
-        }
-      }
-    }
-  }
-
   static DEVICE void store(const Sequence &s, int firstRow, int ty, int tx,
-                           const float (&out)[4][BLOCKS][4],
+                           float (&out)[4][BLOCKS][4],
                            const float (&largest)[4], const float (&sum)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -118,16 +65,14 @@ struct Flash<T, 4> {
 #pragma unroll
       for (int b = 0; b < BLOCKS; ++b)
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          int column = 4 * tx + 64 * b + e;
-          if (column < HEAD_SIZE)
-            s.out[long(row) * WIDTH + column] =
-                fromFloat<T>(out[i][b][e] / sum[i]);
-        }
+        for (int e = 0; e < 4; ++e)
+          out[i][b][e] /= sum[i];
+      storeSimt(s.out + long(row) * WIDTH, out[i], tx);
     }
   }
 
   static DEVICE void run(const Sequence &s) {
+    constexpr int STRIDE = SIMT_STRIDE;
     T *q = (T *)dynamicShared(), *k = q + ROWS * STRIDE, *v = k + KEYS * STRIDE;
     float *p = (float *)(v + KEYS * STRIDE);
     int first = (gridDim.x - 1 - blockIdx.x) * ROWS;
@@ -153,11 +98,11 @@ struct Flash<T, 4> {
       awaitCopies();
       __syncthreads();
       float scores[4][2];
-      score(scores, q, k, ty, tx);
+      multiplySimt(scores, q, k, ty, tx);
       softmax(scores, p, tile * KEYS, s.start + first, ty, tx, queryKeys,
               largest, sum, out);
       __syncwarp(); // a row's probabilities are read by the warp that wrote it
-      accumulate(out, p, v, ty, tx);
+      accumulateSimt(out, p, v, ty, tx);
       __syncthreads();
     }
     store(s, first, ty, tx, out, largest, sum);

@@ -56,39 +56,45 @@ DEVICE void loadTransposed(unsigned (&r)[4], SharedAddress address) {
       : "memory");
 }
 
-// c += a * b for one 16x8x16 product.
-DEVICE void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                     unsigned b1, half) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-DEVICE void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                     unsigned b1, bf16) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+// Two neighbours of 32 bits.
+DEVICE void loadPair(unsigned &low, unsigned &high, SharedAddress address) {
+  asm volatile("ld.shared.v2.b32 {%0,%1}, [%2];"
+               : "=r"(low), "=r"(high)
+               : "r"(address)
+               : "memory");
 }
 
-// c = a * b: spares the registers of a sum that begins at zero their moves.
-DEVICE void multiplyFirst(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                          unsigned b1, half) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
-      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1),
-        "f"(0.0f));
+// The nearest value of 10 bits of mantissa, of two the larger one. A tensor
+// core takes all 32 bits and would cut the others off.
+DEVICE unsigned roundToTf32(float value) {
+  unsigned result;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(value));
+  return result;
 }
-DEVICE void multiplyFirst(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                          unsigned b1, bf16) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
-      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1),
-        "f"(0.0f));
-}
+
+// multiply: c += a * b for one product of 16 rows by 8 columns.
+// multiplyFirst: c = a * b; spares the registers of a sum that begins at zero
+// their moves.
+#define GPT2_PRODUCT(TYPE, INSTRUCTION)                                        \
+  DEVICE void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0,     \
+                       unsigned b1, TYPE) {                                    \
+    asm(INSTRUCTION                                                            \
+        " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"               \
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                       \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));       \
+  }                                                                            \
+  DEVICE void multiplyFirst(float (&c)[4], const unsigned (&a)[4],             \
+                            unsigned b0, unsigned b1, TYPE) {                  \
+    asm(INSTRUCTION                                                            \
+        " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"           \
+        : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])                       \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1),        \
+          "f"(0.0f));                                                          \
+  }
+GPT2_PRODUCT(half, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+GPT2_PRODUCT(bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+GPT2_PRODUCT(tf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+#undef GPT2_PRODUCT
 
 } // namespace attention
 
