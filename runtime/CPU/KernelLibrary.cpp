@@ -40,30 +40,21 @@ static Result<uint32_t> chooseModule(const Plan &plan) {
 }
 
 // dlopen wants a file: an anonymous one that only this process sees.
-static Result<void *> openFromMemory(std::span<const std::byte> image) {
-  int fd = memfd_create("gpt2-plan-kernels", MFD_CLOEXEC);
-  if (fd < 0)
+static Result<UniqueFd> writeToMemory(std::span<const std::byte> image) {
+  UniqueFd file(memfd_create("gpt2-plan-kernels", MFD_CLOEXEC));
+  if (!file.valid())
     return internalError("memfd_create: ", std::strerror(errno));
   size_t done = 0;
   while (done < image.size()) {
-    ssize_t wrote = write(fd, image.data() + done, image.size() - done);
+    ssize_t wrote = write(file.get(), image.data() + done, image.size() - done);
     if (wrote < 0 && errno == EINTR)
       continue;
-    if (wrote < 0) {
-      close(fd);
+    if (wrote < 0)
       return resourceExhausted("cannot hold the plan's kernels in memory: ",
                                std::strerror(errno));
-    }
     done += static_cast<size_t>(wrote);
   }
-  void *handle =
-      dlopen(strCat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char *error = handle ? nullptr : dlerror();
-  close(fd);
-  if (!handle)
-    return failedPrecondition("cannot load the plan's kernels: ",
-                              error ? error : "unknown error");
-  return handle;
+  return file;
 }
 
 static const fb::KernelImage *imageIn(const fb::Kernel &kernel,
@@ -82,8 +73,15 @@ Result<KernelLibrary> KernelLibrary::load(const Plan &plan) {
   GPT2_ASSIGN_OR_RETURN(uint32_t module, chooseModule(plan));
   const fb::CodeModule &code = *plan.root().modules()->Get(module);
   library.level = code.arch()->str();
-  GPT2_ASSIGN_OR_RETURN(void *handle,
-                        openFromMemory(plan.payload(code.payload())));
+  GPT2_ASSIGN_OR_RETURN(library.file,
+                        writeToMemory(plan.payload(code.payload())));
+  std::string path = strCat("/proc/self/fd/", library.file.get());
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    const char *error = dlerror();
+    return failedPrecondition("cannot load the plan's kernels: ",
+                              error ? error : "unknown error");
+  }
   library.handle.reset(handle);
   for (const auto *kernel : kernels) {
     void *symbol = imageIn(*kernel, module)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/Plan/Plan.h"
+#include "runtime/Support/UniqueFd.h"
 
 #include <memory>
 #include <vector>
@@ -28,6 +29,9 @@ private:
     void operator()(void *handle) const;
   };
 
+  /// Open as long as the library is: dlopen takes another one whose path in
+  /// /proc is the same for one that it has loaded.
+  UniqueFd file;
   std::unique_ptr<void, Close> handle; // null where the plan has no kernels
   std::vector<KernelFunction> functions;
   std::string level;
