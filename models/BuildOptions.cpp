@@ -29,6 +29,35 @@ static gpt2rt::Status checkSizes(const BuildOptions &options,
       " makes tensors that are too large: choose less");
 }
 
+SmallVector<int64_t> gpt2c::halvesOf(int64_t seq) {
+  constexpr int64_t shortest = 64, multiple = 16;
+  SmallVector<int64_t> halves;
+  for (int64_t length = seq / 2; length >= shortest; length /= 2)
+    if (int64_t rounded = llvm::alignTo(length, multiple); rounded < seq)
+      halves.insert(halves.begin(), rounded);
+  return halves;
+}
+
+/// Sorts the lengths of sequences; fails where one is no shorter than all.
+static gpt2rt::Status resolveSeqBuckets(BuildOptions &options) {
+  SmallVector<int64_t> &buckets = options.seqBuckets;
+  if (options.mode != GraphMode::Train)
+    return {};
+  if (options.halveSeq)
+    buckets = halvesOf(options.seq);
+  llvm::sort(buckets);
+  for (auto [i, bucket] : llvm::enumerate(buckets)) {
+    if (bucket < 1 || bucket >= options.seq)
+      return gpt2rt::invalidArgument("--seq-buckets names ", bucket,
+                                     ", but a bucket must be at least 1 and "
+                                     "less than --seq=",
+                                     options.seq);
+    if (i > 0 && buckets[i - 1] == bucket)
+      return gpt2rt::invalidArgument("--seq-buckets names ", bucket, " twice");
+  }
+  return {};
+}
+
 gpt2rt::Result<BuildOptions> gpt2c::resolveOptions(BuildOptions options,
                                                    const ModelConfig &config) {
   constexpr int64_t maxBatch = 4096;
@@ -51,6 +80,7 @@ gpt2rt::Result<BuildOptions> gpt2c::resolveOptions(BuildOptions options,
         "a prefill chunk of ", options.chunk,
         " tokens must be between 1 and --seq=", options.seq);
   GPT2_RETURN_IF_ERROR(checkSizes(options, config));
+  GPT2_RETURN_IF_ERROR(resolveSeqBuckets(options));
   if (options.buckets.empty()) {
     for (int64_t bucket = 1; bucket < options.batch; bucket *= 2)
       options.buckets.push_back(bucket);

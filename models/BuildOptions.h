@@ -24,6 +24,10 @@ struct BuildOptions {
   int64_t chunk = 0; ///< tokens a prefill call; 0 is 256 or `seq` if less
   /// Batch sizes that get a decode program; empty is 1, 2, 4, ... and batch.
   SmallVector<int64_t> buckets;
+  /// Sequence lengths below `seq` that get training programs of their own.
+  SmallVector<int64_t> seqBuckets;
+  /// In place of `seqBuckets`: halves of `seq`, as far as they pay off.
+  bool halveSeq = false;
   /// Dropout of a training program, in place of the model's three; 0 is none.
   std::optional<double> dropout;
 };
@@ -31,6 +35,10 @@ struct BuildOptions {
 /// `options` with nothing 0 or empty; fails where one does not fit the model.
 gpt2rt::Result<BuildOptions> resolveOptions(BuildOptions options,
                                             const gpt2rt::ModelConfig &config);
+
+/// Halves of `seq` rounded up to what kernels like, longest last: 64, 128, 256
+/// and 512 of 1024. Shorter sequences would hardly be faster.
+SmallVector<int64_t> halvesOf(int64_t seq);
 
 } // namespace mlir::gpt2c
 

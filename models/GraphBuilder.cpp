@@ -43,7 +43,7 @@ public:
   void buildPrefill(int64_t chunk);
   void buildDecode(int64_t batch);
   void buildEval(int64_t batch, int64_t rows);
-  void buildTraining(int64_t batch);
+  void buildTraining(int64_t batch, int64_t rows);
 
 private:
   /// The global `name`, or its first `rows` rows.
@@ -320,10 +320,11 @@ void ProgramBuilder::buildEval(int64_t batch, int64_t rows) {
   finish();
 }
 
-/// The forward half of accumulate, or validate. Their logits take the place of
-/// their own gradient, so they have the type that the head's product asks for.
-void ProgramBuilder::buildTraining(int64_t batch) {
-  Value inputs = read("inputs"), targets = read("targets");
+/// The forward half of accumulate, or validate, over the first `rows` rows of
+/// the slots. Their logits take the place of their own gradient, so they have
+/// the type that the head's product asks for.
+void ProgramBuilder::buildTraining(int64_t batch, int64_t rows) {
+  Value inputs = read("inputs", rows), targets = read("targets", rows);
   Sequences at = {batch, Value(), Value(), Value()};
   hashDropoutKeys();
   Value x = dropout(embed(inputs, at), "embed.drop", config.embdDropout,
@@ -375,10 +376,17 @@ void buildPrograms(ModuleOp module, const ModelConfig &config,
     return;
   }
   if (options.mode == GraphMode::Train) {
-    program("accumulate", ProgramRole::Accumulate, options.batch, options.seq)
-        .buildTraining(options.batch);
-    program("validate", ProgramRole::Validate, options.batch, options.seq)
-        .buildTraining(options.batch);
+    int64_t batch = options.batch;
+    auto addPrograms = [&](const Twine &suffix, int64_t tokens) {
+      program(("accumulate" + suffix).str(), ProgramRole::Accumulate, batch,
+              tokens)
+          .buildTraining(batch, batch * tokens);
+      program(("validate" + suffix).str(), ProgramRole::Validate, batch, tokens)
+          .buildTraining(batch, batch * tokens);
+    };
+    addPrograms("", options.seq);
+    for (int64_t bucket : options.seqBuckets)
+      addPrograms("_t" + Twine(bucket), bucket);
     return;
   }
   program("prefill", ProgramRole::Prefill, 1, options.chunk, "count")

@@ -116,8 +116,9 @@ void BackwardBuilder::setAccumulator(OpOperand &parameter, Value sum) {
   sums[parameterOf(parameter.get()).getSymNameAttr()] = sum;
 }
 
-Value BackwardBuilder::readSlot(StringRef name) {
-  return state.read(name, symbols.lookup<GlobalOp>(name).getTensorType());
+Value BackwardBuilder::readSlot(StringRef name, int64_t rows) {
+  auto type = symbols.lookup<GlobalOp>(name).getTensorType();
+  return state.read(name, rows ? type.clone(rows) : type);
 }
 
 int64_t BackwardBuilder::getRowBlocks(int64_t rows) const {

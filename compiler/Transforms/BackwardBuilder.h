@@ -34,7 +34,7 @@ public:
   void addGradient(Value value, Value gradient) override;
   Value getAccumulator(OpOperand &parameter) override;
   void setAccumulator(OpOperand &parameter, Value sum) override;
-  Value readSlot(StringRef name) override;
+  Value readSlot(StringRef name, int64_t rows) override;
   int64_t getRowBlocks(int64_t rows) const override;
   void addToLossSum(Value partials) override;
 

@@ -6,6 +6,8 @@
 
 #include "mlir/IR/Remarks.h"
 
+#include <deque>
+
 namespace mlir::gpt2c {
 #define GEN_PASS_DEF_BUILDTRAINING
 #include "compiler/Transforms/Passes.h.inc"
@@ -32,22 +34,27 @@ private:
   LogicalResult build();
   /// The parameters that `backward` has a gradient of, those that decay first.
   SmallVector<GlobalOp> findTrained(const BackwardBuilder &backward);
+  /// Checks that programs for other lengths train the same parameters.
+  LogicalResult checkTrained(func::FuncOp program,
+                             const BackwardBuilder &backward,
+                             ArrayRef<GlobalOp> parameters);
   /// Adds NAME.grad, NAME.m and NAME.v for each parameter.
   LogicalResult addGlobals(ArrayRef<GlobalOp> parameters);
   void sumLosses(func::FuncOp validate);
-  void report(int64_t parameters, int64_t ops);
+  void report(func::FuncOp program, int64_t parameters, int64_t ops);
 
   remark::RemarkOpts remarkOf(StringRef name) {
     return remark::RemarkOpts::name(name).category("build-training");
   }
 
-  func::FuncOp accumulate;
+  /// One for each length of sequences.
+  SmallVector<func::FuncOp> programs;
 };
 
-/// Finds the program to differentiate.
+/// Finds the programs to differentiate.
 LogicalResult BuildTrainingPass::check() {
   ModuleOp module = getOperation();
-  accumulate = {};
+  programs.clear();
   if (rowBlocks < 1)
     return module.emitError("row-blocks must be at least 1, not ")
            << int64_t(rowBlocks);
@@ -64,12 +71,15 @@ LogicalResult BuildTrainingPass::check() {
              << function.getName() << "' already";
     if (program.getRole() != ProgramRole::Accumulate)
       continue;
-    if (accumulate)
-      return function.emitError("'")
-             << function.getName() << "' is a second accumulate program";
-    accumulate = function;
+    for (func::FuncOp other : programs)
+      if (getProgram(other) == program)
+        return function.emitError("'")
+               << function.getName() << "' is a second accumulate program of "
+               << program.getBatch() << " x " << program.getTokens()
+               << " tokens";
+    programs.push_back(function);
   }
-  if (!accumulate)
+  if (programs.empty())
     return module.emitError("the module has no accumulate program to "
                             "differentiate");
   return checkSlots();
@@ -79,8 +89,11 @@ LogicalResult BuildTrainingPass::check() {
 LogicalResult BuildTrainingPass::checkSlots() {
   Builder builder(&getContext());
   Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
+  int64_t rows = 0;
+  for (func::FuncOp program : programs)
+    rows = std::max(rows, getProgram(program).getRows());
   std::pair<StringRef, RankedTensorType> slots[] = {
-      {"order", RankedTensorType::get({getProgram(accumulate).getRows()}, i32)},
+      {"order", RankedTensorType::get({rows}, i32)},
       {"loss_sum", RankedTensorType::get({1}, f32)},
       {"step_params", RankedTensorType::get({16}, f32)},
       {"train_state", RankedTensorType::get({8}, f32)}};
@@ -95,26 +108,51 @@ LogicalResult BuildTrainingPass::checkSlots() {
   return success();
 }
 
+static int64_t countOps(func::FuncOp program) {
+  return static_cast<int64_t>(program.getBody().front().getOperations().size());
+}
+
 LogicalResult BuildTrainingPass::build() {
   SymbolTable symbols(getOperation());
-  Block &block = accumulate.getBody().front();
-  auto before = static_cast<int64_t>(block.getOperations().size());
-  BackwardBuilder backward(accumulate, symbols, rowBlocks);
-  if (failed(backward.run()))
-    return failure();
-  SmallVector<GlobalOp> parameters = findTrained(backward);
+  auto before = llvm::map_to_vector(programs, countOps);
+  std::deque<BackwardBuilder> backwards; // which do not move
+  for (func::FuncOp program : programs)
+    if (failed(
+            backwards.emplace_back(program, symbols, int64_t(rowBlocks)).run()))
+      return failure();
+  SmallVector<GlobalOp> parameters = findTrained(backwards.front());
+  for (auto [program, backward] : llvm::zip_equal(programs, backwards))
+    if (failed(checkTrained(program, backward, parameters)))
+      return failure();
   if (failed(addGlobals(parameters)))
     return failure();
-  for (GlobalOp parameter : parameters)
-    backward.getState().write((parameter.getSymName() + ".grad").str(),
-                              backward.getSum(parameter));
-  buildUpdateProgram(accumulate, parameters, rowBlocks);
+  for (BackwardBuilder &backward : backwards)
+    for (GlobalOp parameter : parameters)
+      backward.getState().write((parameter.getSymName() + ".grad").str(),
+                                backward.getSum(parameter));
+  buildUpdateProgram(programs.front(), parameters, rowBlocks);
   for (auto function : getOperation().getOps<func::FuncOp>())
     if (ProgramAttr program = getProgram(function))
       if (program.getRole() == ProgramRole::Validate)
         sumLosses(function);
-  report(static_cast<int64_t>(parameters.size()),
-         static_cast<int64_t>(block.getOperations().size()) - before);
+  numParameters += parameters.size();
+  for (auto [program, ops] : llvm::zip_equal(programs, before))
+    report(program, static_cast<int64_t>(parameters.size()),
+           countOps(program) - ops);
+  return success();
+}
+
+LogicalResult BuildTrainingPass::checkTrained(func::FuncOp program,
+                                              const BackwardBuilder &backward,
+                                              ArrayRef<GlobalOp> parameters) {
+  for (auto global : getOperation().getOps<GlobalOp>())
+    if (global.getKind() == GlobalKind::Parameter &&
+        llvm::is_contained(parameters, global) != bool(backward.getSum(global)))
+      return program.emitError("'")
+             << program.getName() << "' and '" << programs.front().getName()
+             << "' do not train the same parameters: only one has a gradient "
+                "of '"
+             << global.getSymName() << "'";
   return success();
 }
 
@@ -190,11 +228,11 @@ void BuildTrainingPass::sumLosses(func::FuncOp validate) {
   }
 }
 
-void BuildTrainingPass::report(int64_t parameters, int64_t ops) {
-  numParameters += parameters;
+void BuildTrainingPass::report(func::FuncOp program, int64_t parameters,
+                               int64_t ops) {
   numOps += ops;
-  remark::analysis(accumulate.getLoc(),
-                   remarkOf("differentiated").function(accumulate.getName()))
+  remark::analysis(program.getLoc(),
+                   remarkOf("differentiated").function(program.getName()))
       << remark::metric("parameters", parameters)
       << remark::metric("ops-added", ops);
 }

@@ -170,6 +170,8 @@ public:
 
 private:
   LogicalResult chunk(Operation *loss);
+
+  int64_t mostRows = 0; ///< of a program
 };
 
 LogicalResult ChunkLmHeadPass::chunk(Operation *loss) {
@@ -179,11 +181,14 @@ LogicalResult ChunkLmHeadPass::chunk(Operation *loss) {
         "has logits or gradients that chunk-lm-head cannot "
         "split: it takes the LM head of a training "
         "program before fuse");
-  if (chunks > head->countRows())
+  if (chunks > mostRows)
     return loss->emitOpError()
-           << "has " << head->countRows() << " rows, which do not make "
+           << "has " << mostRows << " rows, which do not make "
            << int64_t(chunks) << " chunks";
-  ChunkBuilder(*head, chunks).run();
+  // No chunk of a shorter program is larger than one of the longest.
+  ChunkBuilder(*head,
+               llvm::divideCeil(int64_t(chunks) * head->countRows(), mostRows))
+      .run();
   ++numHeads;
   return success();
 }
@@ -195,14 +200,17 @@ void ChunkLmHeadPass::runOnOperation() {
   }
   if (chunks == 1)
     return;
+  mostRows = 0;
   SmallVector<Operation *> losses;
   for (auto function : getOperation().getOps<func::FuncOp>()) {
     ProgramAttr program = getProgram(function);
     if (program && (program.getRole() == ProgramRole::Accumulate ||
                     program.getRole() == ProgramRole::Validate))
       for (Operation &op : function.getBody().front())
-        if (isa<CrossEntropyOp, CrossEntropyGradOp>(op))
+        if (isa<CrossEntropyOp, CrossEntropyGradOp>(op)) {
           losses.push_back(&op);
+          mostRows = std::max(mostRows, program.getRows());
+        }
   }
   for (Operation *loss : losses)
     if (failed(chunk(loss)))

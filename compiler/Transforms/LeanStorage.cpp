@@ -34,10 +34,12 @@ private:
   void castUses(ReadOp read, FloatType low);
   /// Lets products write gradients that nothing else adds to.
   void narrowGradients();
+  void narrow(WeightGradOp grad);
   void widenReads(func::FuncOp update);
   void report();
 
-  func::FuncOp accumulate, update;
+  SmallVector<func::FuncOp> accumulates; ///< one for each length of sequences
+  func::FuncOp update;
   DenseMap<StringAttr, GlobalOp> masters; ///< of working copies, by name
   DenseSet<StringAttr> narrowed;          ///< gradients
   int64_t copyCount = 0, castCount = 0, gradientCount = 0;
@@ -53,18 +55,19 @@ LogicalResult LeanStoragePass::check() {
   for (auto function : module.getOps<func::FuncOp>()) {
     ProgramAttr program = getProgram(function);
     if (program && program.getRole() == ProgramRole::Accumulate)
-      accumulate = function;
+      accumulates.push_back(function);
     if (program && program.getRole() == ProgramRole::Update)
       update = function;
   }
-  if (!accumulate || !update)
+  if (accumulates.empty() || !update)
     return module.emitError("lean-storage needs accumulate and update programs:"
                             " run build-training first");
   return success();
 }
 
 void LeanStoragePass::runOnOperation() {
-  accumulate = update = {};
+  accumulates.clear();
+  update = {};
   copyCount = castCount = gradientCount = 0;
   masters.clear();
   narrowed.clear();
@@ -138,27 +141,42 @@ void LeanStoragePass::castUses(ReadOp read, FloatType low) {
   }
 }
 
+/// The global that a product alone adds to in its program, or null.
+static StringAttr soleGradientOf(WeightGradOp grad) {
+  auto read = grad.getAcc() ? grad.getAcc().getDefiningOp<ReadOp>() : ReadOp();
+  if (!read || !read->hasOneUse() || !grad->hasOneUse())
+    return {};
+  auto write = dyn_cast<WriteOp>(*grad->getUsers().begin());
+  if (!write || write.getGlobalAttr() != read.getGlobalAttr())
+    return {};
+  return read.getGlobalAttr().getAttr();
+}
+
 void LeanStoragePass::narrowGradients() {
-  for (auto grad :
-       llvm::to_vector(accumulate.getBody().getOps<WeightGradOp>())) {
-    auto read =
-        grad.getAcc() ? grad.getAcc().getDefiningOp<ReadOp>() : ReadOp();
-    if (!read || !read->hasOneUse() || !grad->hasOneUse())
-      continue;
-    auto write = dyn_cast<WriteOp>(*grad->getUsers().begin());
-    if (!write || write.getGlobalAttr() != read.getGlobalAttr())
-      continue;
-    OpBuilder builder(grad);
-    auto lean = WeightGradOp::create(builder, grad.getLoc(), grad.getDy(),
-                                     grad.getX(), /*acc=*/Value());
-    GlobalOp global = globalOf(read, read.getGlobalAttr());
-    global.setTypeAttr(TypeAttr::get(lean.getResult().getType()));
-    narrowed.insert(global.getSymNameAttr());
-    grad.replaceAllUsesWith(lean.getResult());
-    grad.erase();
-    read.erase();
+  llvm::MapVector<StringAttr, SmallVector<WeightGradOp>> products;
+  for (func::FuncOp accumulate : accumulates)
+    for (auto grad : accumulate.getBody().getOps<WeightGradOp>())
+      if (StringAttr global = soleGradientOf(grad))
+        products[global].push_back(grad);
+  for (auto &[name, grads] : products) {
+    if (grads.size() != accumulates.size())
+      continue; // another program adds to it in another way
+    llvm::for_each(grads, [&](WeightGradOp grad) { narrow(grad); });
+    narrowed.insert(name);
     ++gradientCount;
   }
+}
+
+void LeanStoragePass::narrow(WeightGradOp grad) {
+  auto read = grad.getAcc().getDefiningOp<ReadOp>();
+  OpBuilder builder(grad);
+  auto lean = WeightGradOp::create(builder, grad.getLoc(), grad.getDy(),
+                                   grad.getX(), /*acc=*/Value());
+  globalOf(read, read.getGlobalAttr())
+      .setTypeAttr(TypeAttr::get(lean.getResult().getType()));
+  grad.replaceAllUsesWith(lean.getResult());
+  grad.erase();
+  read.erase();
 }
 
 void LeanStoragePass::widenReads(func::FuncOp update) {

@@ -9,7 +9,7 @@ include "mlir/Pass/PassBase.td"
 def BuildTraining : Pass<"build-training", "::mlir::ModuleOp"> {
   let summary = "Add gradients, optimizer state and the update program";
   let description = [{
-    Takes an f32 module with one program of the role accumulate that ends in a
+    Takes an f32 module with a program of the role accumulate that ends in a
     loss (`gpt2.cross_entropy`), and appends the loss's gradient to it: ops are
     differentiated in reverse order through `DifferentiableOpInterface`, and
     gradients of a value with several users are added in that order. Every
@@ -19,7 +19,8 @@ def BuildTraining : Pass<"build-training", "::mlir::ModuleOp"> {
     step of each parameter (matrices decay), which zeroes its gradient.
     Matrices come first everywhere. A tied embedding is one parameter: both of
     its gradients go into one sum. A parameter that the loss does not depend on
-    gets no gradient and no step; a remark names it.
+    gets no gradient and no step; a remark names it. Programs of the role
+    accumulate for other lengths of sequences add to the same gradients.
 
     accumulate and validate also add the losses of their rows to `loss_sum`.
     The slots `order`, `loss_sum`, `step_params` and `train_state` must exist.
@@ -114,7 +115,8 @@ def ChunkLmHead : Pass<"chunk-lm-head", "::mlir::ModuleOp"> {
     products with its gradient run for one chunk of rows after the other, so that
     the logits of one chunk exist at a time. Chunk i of N has the rows from
     R * i / N to R * (i + 1) / N. The weight's gradient is summed chunk by chunk:
-    N is part of what a plan computes. Runs behind `build-training`, and behind
+    N is part of what a plan computes. Programs for shorter sequences get as many
+    chunks as keep theirs no larger. Runs behind `build-training`, and behind
     `mixed-precision` and CSE, before `fuse`.
   }];
   let options = [

@@ -49,9 +49,11 @@ LogicalResult EmbedOp::buildBackward(OpBuilder &builder, ValueRange gradients,
   Value dwpe = gradientBuilder.getAccumulator(wpe);
   if (!dwte || !dwpe)
     return failure();
-  auto op = EmbedGradOp::create(
-      builder, getLoc(), dwte.getType(), dwpe.getType(), gradients[0],
-      getTokens(), gradientBuilder.readSlot("order"), dwte, dwpe, getBatch());
+  Value order =
+      gradientBuilder.readSlot("order", getTokens().getType().getDimSize(0));
+  auto op = EmbedGradOp::create(builder, getLoc(), dwte.getType(),
+                                dwpe.getType(), gradients[0], getTokens(),
+                                order, dwte, dwpe, getBatch());
   gradientBuilder.setAccumulator(wte, op.getDwteResult());
   gradientBuilder.setAccumulator(wpe, op.getDwpeResult());
   return success();

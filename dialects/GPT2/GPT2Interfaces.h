@@ -34,8 +34,8 @@ public:
   virtual Value getAccumulator(OpOperand &parameter) = 0;
   /// Replaces that sum by one with more in it.
   virtual void setAccumulator(OpOperand &parameter, Value sum) = 0;
-  /// The program's slot `name`: step_params, train_state or order.
-  virtual Value readSlot(StringRef name) = 0;
+  /// The slot `name`: step_params, train_state, or the first `rows` of order.
+  virtual Value readSlot(StringRef name, int64_t rows = 0) = 0;
   /// Row blocks of a column result over `rows` rows.
   virtual int64_t getRowBlocks(int64_t rows) const = 0;
   /// Adds a column result of the losses to the slot that sums them.

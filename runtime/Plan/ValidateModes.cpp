@@ -142,6 +142,34 @@ private:
                         rows * plan.model()->padded_vocab());
   }
 
+  /// Programs for sequences shorter than `longest` come in pairs.
+  Status checkSeqBuckets(uint64_t batch, uint64_t longest) const {
+    for (const fb::Program *program : *plan.programs()) {
+      bool accumulates = program->role() == fb::Role::Accumulate;
+      if (!accumulates && program->role() != fb::Role::Validate)
+        continue;
+      std::string_view name = program->name()->string_view();
+      const char *whole = accumulates ? "accumulate" : "validate";
+      if (name == whole)
+        continue;
+      uint64_t tokens = program->tokens();
+      if (name != strCat(whole, "_t", tokens) || program->batch() != batch ||
+          tokens == 0 || tokens >= longest)
+        return dataLoss("program ", quote(name), " has batch ",
+                        program->batch(), " and tokens ", tokens,
+                        ", but programs beside '", whole, "' are named ", whole,
+                        "_tTOKENS and have batch ", batch,
+                        " and tokens in [1, ", longest - 1, "]");
+      GPT2_RETURN_IF_ERROR(
+          accumulates
+              ? require(strCat("validate_t", tokens), fb::Role::Validate)
+                    .status()
+              : require(strCat("accumulate_t", tokens), fb::Role::Accumulate)
+                    .status());
+    }
+    return Status::okStatus();
+  }
+
   Status checkTrain() const {
     GPT2_ASSIGN_OR_RETURN(const fb::Program *accumulate,
                           require("accumulate", fb::Role::Accumulate));
@@ -158,6 +186,7 @@ private:
       return dataLoss("program 'validate' has batch ", validate->batch(),
                       " and tokens ", validate->tokens(),
                       ", but 'accumulate' has ", batch, " and ", tokens);
+    GPT2_RETURN_IF_ERROR(checkSeqBuckets(batch, tokens));
     for (const char *name : {"inputs", "targets", "order"})
       GPT2_RETURN_IF_ERROR(requireState(name, fb::DType::I32, batch * tokens));
     GPT2_RETURN_IF_ERROR(

@@ -26,7 +26,8 @@ public:
   virtual uint64_t scoredTokens(uint64_t sample) const = 0;
 
   /// Writes a sample's rows: tokens, and the labels that they should predict.
-  /// Both spans are as long as a sequence.
+  /// Both spans are as long as a sequence, or shorter where all of the sample's
+  /// labels fit.
   virtual Status fill(uint64_t sample, std::span<int32_t> inputs,
                       std::span<int32_t> targets) = 0;
 

@@ -19,11 +19,11 @@ Loader::Loader(Dataset &data, SampleOrder order, const LoaderOptions &options)
     : data(data), order(std::move(order)), options(options),
       position(options.firstSample), places(options.vocab + size_t(1)),
       ring(options.depth) {
-  size_t rows = size_t(options.batch) * options.tokens;
+  size_t most = size_t(options.batch) * options.lengths.back();
   for (Slot &slot : ring)
     for (auto *list :
          {&slot.batch.inputs, &slot.batch.targets, &slot.batch.order})
-      list->resize(rows);
+      list->reserve(most);
   thread = std::thread([this] { work(); });
 }
 
@@ -53,6 +53,7 @@ void Loader::work() {
     {
       std::lock_guard lock(mutex);
       busySeconds += seconds;
+      rows += slot->batch.inputs.size();
       ++made;
     }
     filled.notify_one();
@@ -68,30 +69,41 @@ uint64_t Loader::countStep(uint64_t first) {
   return sum;
 }
 
+/// Finds the next samples: fewer than a micro-batch has, where they end.
+void Loader::findSamples() {
+  samples.clear();
+  for (uint32_t row = 0; row < options.batch; ++row, ++position)
+    if (position < options.endSample)
+      samples.push_back(order.at(position));
+}
+
 Status Loader::prepare(MicroBatch &batch) {
   if (prepared++ % options.accumulate == 0)
     stepScored = countStep(position);
+  findSamples();
   batch.stepScored = stepScored;
   batch.scored = 0;
-  std::span<int32_t> inputs = batch.inputs, targets = batch.targets;
-  for (uint32_t row = 0; row < options.batch; ++row, ++position) {
-    auto input = inputs.subspan(size_t(row) * options.tokens, options.tokens);
-    auto target = targets.subspan(size_t(row) * options.tokens, options.tokens);
-    if (position >= options.endSample) {
-      std::fill(input.begin(), input.end(), 0);
-      std::fill(target.begin(), target.end(), ignoredTarget);
-      continue;
-    }
-    uint64_t sample = order.at(position);
-    GPT2_RETURN_IF_ERROR(data.fill(sample, input, target));
+  uint64_t longest = 0;
+  for (uint64_t sample : samples) {
     batch.scored += data.scoredTokens(sample);
+    longest = std::max(longest, data.scoredTokens(sample));
   }
+  size_t tokens = *std::lower_bound(options.lengths.begin(),
+                                    options.lengths.end() - 1, longest);
+  batch.inputs.assign(options.batch * tokens, 0);
+  batch.targets.assign(options.batch * tokens, ignoredTarget);
+  std::span<int32_t> inputs = batch.inputs, targets = batch.targets;
+  for (size_t row = 0; row < samples.size(); ++row)
+    GPT2_RETURN_IF_ERROR(data.fill(samples[row],
+                                   inputs.subspan(row * tokens, tokens),
+                                   targets.subspan(row * tokens, tokens)));
   sortRows(batch);
   return {};
 }
 
 /// A counting sort: data sets have checked that ids lie below vocab.
 void Loader::sortRows(MicroBatch &batch) {
+  batch.order.resize(batch.inputs.size());
   std::fill(places.begin(), places.end(), 0);
   for (int32_t token : batch.inputs)
     ++places[static_cast<size_t>(token) + 1];
@@ -121,6 +133,5 @@ Result<const MicroBatch *> Loader::next() {
 
 double Loader::rowsPerSecond() {
   std::lock_guard lock(mutex);
-  double rows = double(made) * options.batch * options.tokens;
-  return busySeconds > 0 ? rows / busySeconds : 0;
+  return busySeconds > 0 ? double(rows) / busySeconds : 0;
 }

@@ -16,7 +16,8 @@
 
 namespace gpt2rt {
 
-/// What one run of `accumulate` or `validate` reads, batch * tokens rows each.
+/// What one run of `accumulate` or `validate` reads: batch * T rows each, of
+/// the smallest length T among the plan's that holds all samples.
 struct MicroBatch {
   std::vector<int32_t> inputs;
   std::vector<int32_t> targets;
@@ -28,7 +29,8 @@ struct MicroBatch {
 };
 
 struct LoaderOptions {
-  uint32_t batch = 1, tokens = 1; ///< sequences of a micro-batch, and T
+  uint32_t batch = 1;                  ///< sequences of a micro-batch
+  std::vector<uint32_t> lengths = {1}; ///< that they may have, ascending
   uint32_t vocab = 0;
   uint64_t accumulate = 1; ///< micro-batches of a step
   /// Positions in the order of samples. Rows past the end are padding.
@@ -61,6 +63,7 @@ private:
 
   void work();
   Status prepare(MicroBatch &batch);
+  void findSamples();
   void sortRows(MicroBatch &batch);
   uint64_t countStep(uint64_t first);
 
@@ -71,7 +74,8 @@ private:
   uint64_t position;
   uint64_t prepared = 0; // micro-batches
   uint64_t stepScored = 0;
-  std::vector<int32_t> places; // of the counting sort, by token
+  std::vector<uint64_t> samples; // of the micro-batch in work
+  std::vector<int32_t> places;   // of the counting sort, by token
   // Shared.
   std::mutex mutex;
   std::condition_variable filled, freed;
@@ -79,6 +83,7 @@ private:
   uint64_t made = 0, taken = 0;
   bool stopping = false;
   double busySeconds = 0;
+  uint64_t rows = 0; // in which the thread was busy so long
   // The caller's.
   double waitSeconds = 0;
   bool holding = false; // a slot that the last next() gave out

@@ -28,6 +28,7 @@ std::string gpt2rt::stepJson(const StepReport &r) {
                  {"applied_steps", r.applied},
                  {"skipped_steps", r.skippedSteps},
                  {"tokens", r.tokens},
+                 {"computed_tokens", r.computedTokens},
                  {"epoch", r.epoch},
                  {"seconds", r.seconds},
                  {"tokens_per_second", r.tokensPerSecond},
@@ -93,6 +94,7 @@ Status MetricsLog::add(const StepReport &r) {
       {"optimizer/loss_scale", r.lossScale},
       {"optimizer/skipped_steps", double(r.skippedSteps)},
       {"speed/tokens_per_second", r.tokensPerSecond},
+      {"speed/padding", r.padding()},
       {"speed/loader_wait", r.loaderWait}};
   if (r.valLoss)
     scalars.push_back({"loss/validation", *r.valLoss});

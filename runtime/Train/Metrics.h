@@ -21,13 +21,20 @@ struct StepReport {
   bool skipped = false;
   uint64_t applied = 0, skippedSteps = 0; ///< up to and with this one
   uint64_t tokens = 0;                    ///< labels of this step
-  double epoch = 0;                       ///< of the data, with this step
+  uint64_t computedTokens = 0; ///< rows of its micro-batches, with padding
+  double epoch = 0;            ///< of the data, with this step
   double seconds = 0, tokensPerSecond = 0;
-  double flopsPerSecond = 0; ///< the model's own, nothing recomputed
-  double loaderWait = 0;     ///< seconds
+  double flops = 0; ///< the model's own for all rows, nothing recomputed
+  double flopsPerSecond = 0;
+  double loaderWait = 0; ///< seconds
   double loaderTokensPerSecond = 0;
   double secondsLeft = 0;
   std::optional<double> valLoss;
+
+  /// The share of rows that have no label.
+  double padding() const {
+    return computedTokens ? 1 - double(tokens) / double(computedTokens) : 0;
+  }
 };
 
 /// A step as one line of JSON, without its end.

@@ -32,6 +32,9 @@ std::vector<ConfigField> gpt2rt::configFields(RunConfig &c) {
       {"max_length", &c.maxLength,
        "Cut documents to this many tokens (what a row of the plan holds)"},
       {"no_shuffle", &c.noShuffle, "Take the data in its own order"},
+      {"group_by_length", &c.groupByLength,
+       "Bring documents of like lengths together, so that micro-batches are "
+       "padded less: for plans with --seq-buckets"},
       {"seed", &c.seed, "Seed of the data's order, dropout and random weights"},
       {"steps", &c.steps, "Steps of the run"},
       {"accumulate", &c.accumulate, "Micro-batches of a step (1)"},
@@ -188,6 +191,9 @@ Status gpt2rt::checkConfig(const RunConfig &c) {
   for (auto [flag, value, low, high, range] : ranges)
     if (!(value >= low && value <= high))
       return outOfRange(flag, " is ", value, ", but it must be ", range);
+  if (c.groupByLength && c.noShuffle)
+    return invalidArgument("--group-by-length and --no-shuffle ask for two "
+                           "orders of the data: give one of them");
   return scheduleOf(c).status();
 }
 

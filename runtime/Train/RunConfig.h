@@ -21,7 +21,7 @@ struct RunConfig {
   std::vector<std::string> data, val;
   double split = 0;
   int64_t maxLength = 0;
-  bool randomWeights = false, noShuffle = false;
+  bool randomWeights = false, noShuffle = false, groupByLength = false;
   int64_t seed = 42;
   // Length
   int64_t steps = 0;

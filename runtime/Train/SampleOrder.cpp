@@ -61,7 +61,41 @@ void SampleOrder::arrange(uint64_t newEpoch) {
   }
 }
 
+void SampleOrder::groupByLength(std::function<uint64_t(uint64_t)> length,
+                                uint64_t micro) {
+  // As transformers has it: 50 micro-batches, or a quarter of small data.
+  constexpr uint64_t mostBatches = 50, parts = 4;
+  lengthOf = std::move(length);
+  batch = micro;
+  uint64_t batches =
+      std::clamp<uint64_t>(total / (batch * parts), 1, mostBatches);
+  samples.resize(batches * batch);
+}
+
+void SampleOrder::arrangeWindow(uint64_t newWindow) {
+  window = newWindow;
+  std::vector<uint64_t> sorted(samples.size());
+  for (size_t i = 0; i < sorted.size(); ++i)
+    sorted[i] = shuffledAt(window * sorted.size() + i);
+  std::stable_sort(sorted.begin(), sorted.end(), [&](uint64_t a, uint64_t b) {
+    return lengthOf(a) > lengthOf(b);
+  });
+  // Steps of long and of short samples alternate, not one behind the other.
+  Permutation place(samples.size() / batch,
+                    mixBits(seed ^ mixBits(window ^ 0x6c656e67)));
+  for (size_t i = 0; i < sorted.size(); ++i)
+    samples[place(i / batch) * batch + i % batch] = sorted[i];
+}
+
 uint64_t SampleOrder::at(uint64_t position) {
+  if (samples.empty())
+    return shuffledAt(position);
+  if (position / samples.size() != window)
+    arrangeWindow(position / samples.size());
+  return samples[position % samples.size()];
+}
+
+uint64_t SampleOrder::shuffledAt(uint64_t position) {
   if (position / total != epoch)
     arrange(position / total);
   uint64_t index = position % total;

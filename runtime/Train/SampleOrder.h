@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace gpt2rt {
@@ -36,6 +37,12 @@ public:
   SampleOrder(const std::vector<uint64_t> &groupSizes, uint64_t seed,
               bool shuffle);
 
+  /// Brings samples of like lengths together: cuts the sequence into windows of
+  /// some dozens of micro-batches, sorts each by length, and shuffles its
+  /// micro-batches.
+  void groupByLength(std::function<uint64_t(uint64_t sample)> length,
+                     uint64_t batch);
+
   /// The sample at a position of the endless sequence. Cheapest for positions
   /// that follow one another.
   uint64_t at(uint64_t position);
@@ -43,7 +50,9 @@ public:
   uint64_t samplesPerEpoch() const { return total; }
 
 private:
+  uint64_t shuffledAt(uint64_t position);
   void arrange(uint64_t newEpoch);
+  void arrangeWindow(uint64_t newWindow);
 
   std::vector<uint64_t> starts; // of each group, and the total
   uint64_t total;
@@ -53,6 +62,10 @@ private:
   uint64_t epoch = UINT64_MAX;
   std::vector<uint32_t> groups;
   std::vector<uint64_t> ends;
+  // Of groupByLength(): the samples of one window, in order.
+  std::function<uint64_t(uint64_t)> lengthOf;
+  uint64_t batch = 0, window = UINT64_MAX;
+  std::vector<uint64_t> samples; // their number is that of every window
 };
 
 } // namespace gpt2rt

@@ -35,8 +35,8 @@ MicroBatch makeBatch(size_t rows, uint32_t vocab) {
 class StepBench {
 public:
   StepBench(const Plan &plan, Executor &executor, TrainSession session)
-      : plan(plan), executor(executor), session(session),
-        batch(makeBatch(size_t(session.batch()) * session.tokens(),
+      : plan(plan), executor(executor), session(std::move(session)),
+        batch(makeBatch(size_t(this->session.batch()) * this->session.tokens(),
                         plan.root().model()->vocab())) {
     params.learningRate = 1e-4; // gpt2-xl's loss falls with it, too
     params.weightDecay = 0.1;
@@ -115,5 +115,5 @@ Result<StepBenchResult> gpt2rt::runStepBench(const Plan &plan,
                         TrainSession::create(plan, executor));
   if (repeats == 0)
     return outOfRange("--repeat must be at least 1");
-  return StepBench(plan, executor, session).run(repeats, profile);
+  return StepBench(plan, executor, std::move(session)).run(repeats, profile);
 }

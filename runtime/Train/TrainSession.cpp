@@ -4,6 +4,7 @@
 
 #include "runtime/Train/TrainSession.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace gpt2rt;
@@ -31,22 +32,51 @@ Result<TrainSession> TrainSession::create(const Plan &plan,
   return session;
 }
 
+/// The validator has proved that every accumulate program has its validate.
+Result<TrainSession::Programs>
+TrainSession::programsFor(uint32_t accumulate) const {
+  constexpr std::string_view stem = "accumulate";
+  const fb::Program &program = plan->program(accumulate);
+  std::string name =
+      strCat("validate", program.name()->string_view().substr(stem.size()));
+  std::optional<uint32_t> validate = plan->findProgram(name);
+  if (!validate)
+    return internalError("plan without a program '", name, "'");
+  return Programs{program.tokens(), accumulate, *validate};
+}
+
 Status TrainSession::findPrograms() {
-  struct {
-    const char *name;
-    uint32_t *index;
-  } wanted[] = {{"accumulate", &accumulateProgram},
-                {"update", &updateProgram},
-                {"validate", &validateProgram}};
-  for (auto [name, index] : wanted) {
-    std::optional<uint32_t> found = plan->findProgram(name);
-    if (!found)
-      return internalError("plan without a program '", name, "'");
-    *index = *found;
+  for (uint32_t i = 0; i < plan->root().programs()->size(); ++i) {
+    const fb::Program &program = plan->program(i);
+    if (program.role() == fb::Role::Update)
+      updateProgram = i;
+    if (program.role() != fb::Role::Accumulate)
+      continue;
+    sequences = program.batch();
+    GPT2_ASSIGN_OR_RETURN(Programs found, programsFor(i));
+    programs.push_back(found);
   }
-  sequences = plan->program(accumulateProgram).batch();
-  tokensPerRow = plan->program(accumulateProgram).tokens();
+  if (programs.empty())
+    return internalError("plan without a program 'accumulate'");
+  std::sort(programs.begin(), programs.end(),
+            [](auto &a, auto &b) { return a.tokens < b.tokens; });
   return {};
+}
+
+std::vector<uint32_t> TrainSession::lengths() const {
+  std::vector<uint32_t> lengths;
+  for (const Programs &of : programs)
+    lengths.push_back(of.tokens);
+  return lengths;
+}
+
+Result<TrainSession::Programs>
+TrainSession::programsFor(const MicroBatch &batch) const {
+  for (const Programs &of : programs)
+    if (batch.inputs.size() == size_t(sequences) * of.tokens)
+      return of;
+  return internalError("no program runs a micro-batch of ", batch.inputs.size(),
+                       " rows");
 }
 
 /// The validator has proved slots present and as long as the mode promises.
@@ -119,12 +149,13 @@ Status TrainSession::writeRows(const MicroBatch &batch) {
 }
 
 Status TrainSession::accumulate(const MicroBatch &batch, uint64_t firstSample) {
+  GPT2_ASSIGN_OR_RETURN(Programs of, programsFor(batch));
   rngWords[3] = static_cast<int32_t>(firstSample);
   GPT2_RETURN_IF_ERROR(writeSlot(rng, rngWords));
   GPT2_RETURN_IF_ERROR(writeRows(batch));
   GPT2_RETURN_IF_ERROR(executor->write(order, 0, batch.order.data(),
                                        batch.order.size() * sizeof(int32_t)));
-  return executor->run(accumulateProgram);
+  return executor->run(of.accumulate);
 }
 
 Result<StepOutcome> TrainSession::update() {
@@ -146,8 +177,9 @@ Status TrainSession::beginValidation() {
 }
 
 Status TrainSession::validate(const MicroBatch &batch) {
+  GPT2_ASSIGN_OR_RETURN(Programs of, programsFor(batch));
   GPT2_RETURN_IF_ERROR(writeRows(batch));
-  return executor->run(validateProgram);
+  return executor->run(of.validate);
 }
 
 Result<double> TrainSession::lossSum() {

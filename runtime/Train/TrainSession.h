@@ -3,7 +3,8 @@
 //
 // How a host drives `accumulate`, `update` and `validate`; the slots are
 // described in docs/architecture.md. All decisions (clipping, skipping, the
-// loss scale) fall on the device.
+// loss scale) fall on the device. A plan may have the first and the last for
+// shorter sequences, too: the length of a micro-batch says which one runs.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -38,7 +39,10 @@ public:
   static Result<TrainSession> create(const Plan &plan, Executor &executor);
 
   uint32_t batch() const { return sequences; }
-  uint32_t tokens() const { return tokensPerRow; }
+  /// Tokens of the longest sequences.
+  uint32_t tokens() const { return programs.back().tokens; }
+  /// All lengths that the plan has programs for, ascending.
+  std::vector<uint32_t> lengths() const;
 
   /// The scaler's state, and the counts of steps behind us.
   Status setState(double lossScale, double finiteSteps, uint64_t applied,
@@ -62,7 +66,14 @@ private:
   TrainSession(const Plan &plan, Executor &executor)
       : plan(&plan), executor(&executor) {}
 
+  /// What runs sequences of one length.
+  struct Programs {
+    uint32_t tokens, accumulate, validate;
+  };
+
   Status findPrograms();
+  Result<Programs> programsFor(uint32_t accumulate) const;
+  Result<Programs> programsFor(const MicroBatch &batch) const;
   Status findState();
   Status writeRows(const MicroBatch &batch);
   template <typename T, size_t N>
@@ -72,8 +83,8 @@ private:
 
   const Plan *plan;
   Executor *executor;
-  uint32_t sequences = 0, tokensPerRow = 0;
-  uint32_t accumulateProgram = 0, updateProgram = 0, validateProgram = 0;
+  uint32_t sequences = 0, updateProgram = 0;
+  std::vector<Programs> programs; // shortest first
   // Buffer indices of the state slots.
   uint32_t inputs = 0, targets = 0, order = 0, lossSumSlot = 0, stepParams = 0,
            rng = 0, trainState = 0;

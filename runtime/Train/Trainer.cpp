@@ -53,7 +53,8 @@ Result<Trainer> Trainer::create(TrainerSetup setup) {
   GPT2_RETURN_IF_ERROR(checkAccumulation(
       *setup.plan, accumulate, uint64_t(session.batch()) * session.tokens()));
   TrainedModel model = {setup.executor, std::move(parameters), setup.files};
-  Trainer trainer(std::move(setup), session, schedule, std::move(model));
+  Trainer trainer(std::move(setup), std::move(session), schedule,
+                  std::move(model));
   trainer.accumulate = accumulate;
   trainer.now.lossScale = trainer.session.initialLossScale();
   trainer.now.seed = static_cast<uint64_t>(trainer.setup.config.seed);
@@ -66,8 +67,10 @@ Result<Trainer> Trainer::create(TrainerSetup setup) {
 }
 
 std::string Trainer::dataIdentity() const {
-  return strCat(setup.train->identity(),
-                setup.config.noShuffle ? "; in order" : "; shuffled");
+  std::string order = setup.config.noShuffle ? "in order" : "shuffled";
+  if (setup.config.groupByLength)
+    order = strCat("grouped by length for batches of ", session.batch());
+  return strCat(setup.train->identity(), "; ", order);
 }
 
 Status Trainer::resume(const FoundCheckpoint &checkpoint) {
@@ -86,9 +89,11 @@ Status Trainer::resume(const FoundCheckpoint &checkpoint) {
                               saved.seed, "; leave --seed out");
   GPT2_RETURN_IF_ERROR(restoreMoments(checkpoint.path, model));
   if (saved.plan != now.plan)
-    say(strCat("the plan's target or batch is not the checkpoint's (",
-               saved.plan.target, ", batch ", saved.plan.batch,
-               "): sums are made in another order from here on"));
+    say(strCat("the plan's target, batch or lengths of sequences are not the "
+               "checkpoint's (",
+               saved.plan.target, ", batch ", saved.plan.batch, ", ",
+               saved.plan.describeLengths(),
+               " tokens): sums are made in another order from here on"));
   PlanIdentity plan = now.plan;
   std::string config = now.config;
   now = saved;
@@ -103,9 +108,21 @@ Status Trainer::resume(const FoundCheckpoint &checkpoint) {
 LoaderOptions Trainer::loaderOptions() const {
   LoaderOptions options;
   options.batch = session.batch();
-  options.tokens = session.tokens();
+  options.lengths = session.lengths();
   options.vocab = setup.plan->root().model()->vocab();
   return options;
+}
+
+SampleOrder Trainer::sampleOrder() const {
+  SampleOrder order(setup.train->groupSizes(), now.seed,
+                    !setup.config.noShuffle);
+  if (setup.config.groupByLength)
+    order.groupByLength(
+        [data = setup.train](uint64_t sample) {
+          return data->scoredTokens(sample);
+        },
+        session.batch());
+  return order;
 }
 
 Status Trainer::run() {
@@ -125,9 +142,7 @@ Status Trainer::run() {
   LoaderOptions options = loaderOptions();
   options.accumulate = accumulate;
   options.firstSample = now.nextSample;
-  SampleOrder order(setup.train->groupSizes(), now.seed,
-                    !setup.config.noShuffle);
-  Loader loader(*setup.train, std::move(order), options);
+  Loader loader(*setup.train, sampleOrder(), options);
   GPT2_RETURN_IF_ERROR(loop(loader, metrics));
   return MetricsLog::writeCurve(setup.run);
 }
@@ -173,7 +188,8 @@ Status Trainer::runStep(Loader &loader, StepReport &report) {
   StepParams params;
   params.learningRate = schedule.at(now.applied);
   params.outlierLimit = guard.limit();
-  GPT2_ASSIGN_OR_RETURN(StepOutcome outcome, computeStep(loader, params));
+  GPT2_ASSIGN_OR_RETURN(StepOutcome outcome,
+                        computeStep(loader, params, report));
   count(outcome, params);
   report.step = now.step;
   report.loss = *now.loss;
@@ -193,7 +209,8 @@ Status Trainer::runStep(Loader &loader, StepReport &report) {
 
 /// Runs all micro-batches of a step and the update. What the data's loader
 /// fails with ends the run at the step before, which is saved.
-Result<StepOutcome> Trainer::computeStep(Loader &loader, StepParams &params) {
+Result<StepOutcome> Trainer::computeStep(Loader &loader, StepParams &params,
+                                         StepReport &report) {
   const RunConfig &config = setup.config;
   session.seed(now.seed, now.step);
   for (uint64_t i = 0; i < accumulate; ++i) {
@@ -211,8 +228,21 @@ Result<StepOutcome> Trainer::computeStep(Loader &loader, StepParams &params) {
       GPT2_RETURN_IF_ERROR(session.beginStep(params));
     }
     GPT2_RETURN_IF_ERROR(session.accumulate(**batch, i * session.batch()));
+    countWork(**batch, report);
   }
   return session.update();
+}
+
+void Trainer::countWork(const MicroBatch &batch, StepReport &report) const {
+  uint64_t rows = batch.inputs.size();
+  report.computedTokens += rows;
+  // Products with every parameter, forward and twice as much backward, and
+  // attention's with T keys, as if it were not causal (PaLM's count).
+  const fb::Model &planned = *setup.plan->root().model();
+  double keys = double(rows) / session.batch();
+  double perToken = 6.0 * double(planned.parameters()) +
+                    12.0 * planned.layers() * planned.width() * keys;
+  report.flops += perToken * double(rows);
 }
 
 void Trainer::count(const StepOutcome &outcome, const StepParams &params) {
@@ -254,14 +284,7 @@ void Trainer::describe(StepReport &report, double seconds) const {
   for (uint64_t size : setup.train->groupSizes())
     samples += size;
   report.epoch = double(now.nextSample) / double(samples);
-  // Products with every parameter, forward and twice as much backward, and
-  // attention's with T keys, as if it were not causal (PaLM's count).
-  const fb::Model &planned = *setup.plan->root().model();
-  double perToken =
-      6.0 * double(planned.parameters()) +
-      12.0 * planned.layers() * planned.width() * double(session.tokens());
-  double rows = double(accumulate) * session.batch() * double(session.tokens());
-  report.flopsPerSecond = perToken * rows / seconds;
+  report.flopsPerSecond = report.flops / seconds;
 }
 
 /// The mean loss over --val-steps micro-batches, always the same ones.

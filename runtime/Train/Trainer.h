@@ -58,12 +58,15 @@ public:
 private:
   explicit Trainer(TrainerSetup setup, TrainSession session, Schedule schedule,
                    TrainedModel model)
-      : setup(std::move(setup)), session(session), schedule(schedule),
-        model(std::move(model)), guard(this->setup.config.outlierGuard) {}
+      : setup(std::move(setup)), session(std::move(session)),
+        schedule(schedule), model(std::move(model)),
+        guard(this->setup.config.outlierGuard) {}
 
   Status loop(Loader &loader, MetricsLog &metrics);
   Status runStep(Loader &loader, StepReport &report);
-  Result<StepOutcome> computeStep(Loader &loader, StepParams &params);
+  Result<StepOutcome> computeStep(Loader &loader, StepParams &params,
+                                  StepReport &report);
+  void countWork(const MicroBatch &batch, StepReport &report) const;
   void count(const StepOutcome &outcome, const StepParams &params);
   void explainSkip(const StepOutcome &outcome, const StepParams &params) const;
   void describe(StepReport &report, double seconds) const;
@@ -76,6 +79,7 @@ private:
       setup.hooks.onMessage(line);
   }
   LoaderOptions loaderOptions() const;
+  SampleOrder sampleOrder() const;
   std::string dataIdentity() const;
 
   TrainerSetup setup;

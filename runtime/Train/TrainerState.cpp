@@ -22,6 +22,11 @@ PlanIdentity PlanIdentity::of(const Plan &plan) {
     identity.batch = plan.program(*program).batch();
     identity.sequence = plan.program(*program).tokens();
   }
+  for (const fb::Program *program : *plan.root().programs())
+    if (program->role() == fb::Role::Accumulate &&
+        program->tokens() != identity.sequence)
+      identity.shorter.push_back(program->tokens());
+  std::sort(identity.shorter.begin(), identity.shorter.end());
   identity.layers = model.layers();
   identity.width = model.width();
   identity.heads = model.heads();
@@ -29,6 +34,13 @@ PlanIdentity PlanIdentity::of(const Plan &plan) {
   identity.positions = model.positions();
   identity.vocab = model.vocab();
   return identity;
+}
+
+std::string PlanIdentity::describeLengths() const {
+  std::string text;
+  for (uint64_t length : shorter)
+    text += strCat(length, ", ");
+  return strCat(text, sequence);
 }
 
 namespace {
@@ -91,6 +103,16 @@ public:
     to = value->get<std::vector<double>>();
     return {};
   }
+  Status numbers(const char *name, std::vector<uint64_t> &to) const {
+    const Json *value = find(name);
+    if (!value || !value->is_array() ||
+        !std::all_of(value->begin(), value->end(), [](const Json &item) {
+          return item.is_number_unsigned();
+        }))
+      return bad(name, value, "a list of integers");
+    to = value->get<std::vector<uint64_t>>();
+    return {};
+  }
   Result<Reader> member(const char *name) const {
     const Json *value = find(name);
     if (!value || !value->is_object())
@@ -119,7 +141,10 @@ Status readPlan(const Reader &reader, PlanIdentity &plan) {
   GPT2_RETURN_IF_ERROR(reader.text("precision", plan.precision));
   for (auto [name, value] : numbersOf(plan))
     GPT2_RETURN_IF_ERROR(reader.number(name, *value));
-  return {};
+  // Plans of one length do not say so.
+  if (!reader.find("shorter_sequences"))
+    return {};
+  return reader.numbers("shorter_sequences", plan.shorter);
 }
 
 /// A loss that may be absent, or not a number.
@@ -138,6 +163,8 @@ std::string gpt2rt::trainerStateText(const TrainerState &given) {
                {"precision", state.plan.precision}};
   for (auto [name, value] : numbersOf(state.plan))
     plan[name] = *value;
+  if (!state.plan.shorter.empty())
+    plan["shorter_sequences"] = state.plan.shorter;
   Json object = {{"format", stateFormat},
                  {"loss_scale", state.lossScale},
                  {"finite_steps", state.finiteSteps},

@@ -18,8 +18,11 @@ struct PlanIdentity {
   uint64_t batch = 0, sequence = 0;
   uint64_t layers = 0, width = 0, heads = 0, inner = 0, positions = 0,
            vocab = 0;
+  std::vector<uint64_t> shorter; ///< other lengths of sequences, ascending
 
   static PlanIdentity of(const Plan &plan);
+  /// "128, 256, 1024": all lengths of sequences.
+  std::string describeLengths() const;
   bool operator==(const PlanIdentity &) const = default;
 };
 

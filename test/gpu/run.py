@@ -20,6 +20,7 @@ import shutil
 from gpu_tools import REPO, GpuReport, GpuTools, Missing
 
 import generation
+import lengths
 import memory
 import mini
 import resume
@@ -27,7 +28,7 @@ import torch_training
 import training
 
 PARTS = {module.__name__.replace("_", "-"): module for module in
-         (generation, mini, memory, training, resume, torch_training)}
+         (generation, mini, memory, training, lengths, resume, torch_training)}
 
 
 def prepare(tools, names):

@@ -36,6 +36,8 @@ public:
     options.seq = seq;
     options.chunk = chunk;
     options.buckets.assign(buckets.begin(), buckets.end());
+    options.seqBuckets.assign(seqBuckets.begin(), seqBuckets.end());
+    options.halveSeq = halveSeq;
     if (dropout.hasValue())
       options.dropout = dropout;
     auto imported = importModel(getContext(), model, options);
@@ -62,6 +64,10 @@ private:
                         llvm::cl::init(0)};
   ListOption<int64_t> buckets{*this, "buckets",
                               llvm::cl::desc("Decode batch sizes")};
+  ListOption<int64_t> seqBuckets{*this, "seq-buckets",
+                                 llvm::cl::desc("Shorter training sequences")};
+  Option<bool> halveSeq{*this, "halve-seq",
+                        llvm::cl::desc("Halves of seq in their place")};
 };
 
 } // namespace

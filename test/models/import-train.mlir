@@ -2,6 +2,9 @@
 // RUN: gpt2-opt %s --test-import-model="model=tiny train=true batch=2 seq=16" | FileCheck %s
 // RUN: gpt2-opt %s --test-import-model="model=tiny train=true dropout=0.25" | FileCheck %s --check-prefix=OVERRIDE
 // RUN: gpt2-opt %s --test-import-model="model=tiny train=true dropout=0" | FileCheck %s --check-prefix=NONE
+// RUN: gpt2-opt %s --test-import-model="model=tiny train=true batch=2 seq=16 seq-buckets=12,4" | FileCheck %s --check-prefix=LENGTHS
+// RUN: gpt2-opt %s --test-import-model="model=gpt2 train=true seq=1000 halve-seq=true" | FileCheck %s --check-prefix=HALVES
+// RUN: not gpt2-opt %s --test-import-model="model=tiny train=true seq=16 seq-buckets=16" 2>&1 | FileCheck %s --check-prefix=LONG
 module {}
 
 // CHECK: positions = 16
@@ -54,3 +57,26 @@ module {}
 // NONE: @accumulate
 // NONE-NOT: rng
 // NONE: return
+
+// Shorter programs stand behind the others and read the first rows of slots.
+// LENGTHS: gpt2.global state @inputs : tensor<32xi32>
+// LENGTHS: @accumulate() {{.*}} tokens = 16>
+// LENGTHS: @validate() {{.*}} tokens = 16>
+// LENGTHS-NEXT: gpt2.read @inputs : tensor<32xi32>
+// LENGTHS: @accumulate_t4() {{.*}}role = accumulate, batch = 2, tokens = 4>
+// LENGTHS-NEXT: gpt2.read @inputs : tensor<8xi32>
+// LENGTHS-NEXT: gpt2.read @targets : tensor<8xi32>
+// LENGTHS: gpt2.dropout {{.*}} batch 2 : tensor<8x64xf32>
+// LENGTHS: gpt2.write @losses, %{{.*}} : tensor<8xf32>
+// LENGTHS: @validate_t4() {{.*}}role = validate, batch = 2, tokens = 4>
+// LENGTHS: @accumulate_t12() {{.*}} tokens = 12>
+// LENGTHS: @validate_t12() {{.*}} tokens = 12>
+// LENGTHS-NOT: func.func
+
+// Multiples of 16; a half of 62 tokens would be too short.
+// HALVES: @accumulate_t128()
+// HALVES: @accumulate_t256()
+// HALVES: @accumulate_t512()
+// HALVES-NOT: @accumulate
+
+// LONG: error: --seq-buckets names 16, but a bucket must be at least 1 and less than --seq=16

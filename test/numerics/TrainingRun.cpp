@@ -181,22 +181,32 @@ TrainingRun::TrainingRun(const TrainingReference &reference,
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-void TrainingRun::beginStep(uint32_t step) {
+void TrainingRun::beginStep(uint32_t step, uint64_t scored) {
   StepParams params = reference.adamw;
   params.learningRate = reference.rates[step];
   params.appliedStep = applied + 1;
-  params.scored = reference.scored(step);
+  params.scored = scored;
   session->seed(0, step);
   Status status = session->beginStep(params);
   ASSERT_TRUE(status.ok()) << status.message();
 }
 
 void TrainingRun::accumulate(uint32_t step) {
-  for (uint32_t i = 0; i < reference.microBatches; ++i) {
-    Status status =
-        session->accumulate(reference.microBatch(step, i), i * reference.batch);
-    ASSERT_TRUE(status.ok()) << status.message();
-  }
+  for (uint32_t i = 0; i < reference.microBatches; ++i)
+    accumulate(reference.microBatch(step, i), i * reference.batch);
+}
+
+void TrainingRun::accumulate(const MicroBatch &batch, uint64_t firstSample) {
+  Status status = session->accumulate(batch, firstSample);
+  ASSERT_TRUE(status.ok()) << status.message();
+}
+
+double TrainingRun::validate(const MicroBatch &batch) {
+  Status status = session->beginValidation();
+  EXPECT_TRUE(status.ok()) << status.message();
+  status = session->validate(batch);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return lossSum();
 }
 
 StepOutcome TrainingRun::update() {

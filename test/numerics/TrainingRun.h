@@ -55,11 +55,17 @@ public:
               int threads = 1);
   bool ok() const { return session.has_value(); }
 
-  void beginStep(uint32_t step);
+  void beginStep(uint32_t step) { beginStep(step, reference.scored(step)); }
   void accumulate(uint32_t step);
+  /// The same for other micro-batches, with `scored` labels in all.
+  void beginStep(uint32_t step, uint64_t scored);
+  void accumulate(const gpt2rt::MicroBatch &batch, uint64_t firstSample);
   gpt2rt::StepOutcome update();
   /// All three.
   gpt2rt::StepOutcome step(uint32_t step);
+
+  /// The sum of losses, forward alone.
+  double validate(const gpt2rt::MicroBatch &batch);
 
   /// In the file's layout; `suffix` ".grad" for a gradient, "" for the value.
   std::vector<float> read(const gpt2rt::Parameter &parameter,

@@ -2,7 +2,7 @@
 """Runs of gpt2-run train that are stopped, killed and fed with bad files. A run
 that goes on must write the same bytes as one that was never disturbed.
 
-    check_training_runs.py BIN_DIR WORK_DIR (resume | text | refusals)
+    check_training_runs.py BIN_DIR WORK_DIR (resume | text | lengths | refusals)
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -131,8 +131,8 @@ def check_checkpoint(runs, checkpoint):
                f"it continues with {text!r}")
 
 
-def check_text(runs):
-    """Fine-tuning on documents, from a model directory with a tokenizer."""
+def text_model(runs):
+    """A model directory with weights and a tokenizer."""
     config = json.loads((REPO / "models/presets/tiny.json").read_text())
     config["vocab_size"] = 1 + max(
         json.loads((TOKENIZER / "vocab.json").read_text()).values())
@@ -148,6 +148,13 @@ def check_text(runs):
     for path in [scratch / "checkpoint-1/model.safetensors",
                  *TOKENIZER.iterdir()]:
         shutil.copy(path, start / path.name)
+    return start
+
+
+def check_text(runs):
+    """Fine-tuning on documents."""
+    start = text_model(runs)
+    plan = runs.compile(start, "--precision=fp32")
     data = runs.work / "docs.jsonl"
     data.write_text("".join(json.dumps({"text": words(3 + i % 9, i).decode()}) +
                             "\n" for i in range(80)))
@@ -172,6 +179,60 @@ def check_text(runs):
     for name in ("model.safetensors", "optimizer.safetensors", "vocab.json"):
         runs.check((a / name).read_bytes() == (b / name).read_bytes(),
                    f"text: {name} resumed bit for bit")
+
+
+def check_lengths(runs):
+    """Documents that run in programs for shorter sequences."""
+    start = text_model(runs)
+    data = runs.work / "docs.txt"
+    data.write_bytes(b"\n".join(words(1 + i * i % 7, i) for i in range(90)))
+    settings = ["--model", start, "--data", data, "--split", "0.2",
+                "--accumulate", 3, "--lr", "1e-3", "--steps", 12,
+                "--val-every", 6]
+
+    def train(plan, name, *flags):
+        out = runs.fresh(name)
+        output = subprocess.run(
+            runs.command(plan, out, "--json", *settings, *flags), check=True,
+            stdout=subprocess.PIPE, text=True).stdout
+        return [json.loads(line) for line in output.splitlines()]
+
+    flags = ["--precision=fp32", "--dropout=0.1"]
+    whole = train(runs.compile(start, *flags), "padded")
+    plan = runs.compile(start, *flags, "--seq-buckets=4,8")
+    short = train(plan, "short")
+    computed = [sum(s["computed_tokens"] for s in steps)
+                for steps in (whole, short)]
+    runs.check(computed[0] == 12 * 3 * 2 * 16 and computed[1] < computed[0],
+               f"rows computed: {computed}")
+    runs.check(all(a["tokens"] == b["tokens"] for a, b in zip(whole, short)),
+               "the same labels")
+    # As in TrainingLengthsTest.cpp, over 12 steps instead of 4.
+    worst = max(abs(a[key] - b[key]) / a[key] for a, b in zip(whole, short)
+                for key in ("loss", "grad_norm", "val_loss") if key in a)
+    runs.check(worst <= 1e-4, f"losses and norms differ by {worst:.1e}")
+
+    grouped = train(plan, "grouped", "--group-by-length")
+    spent = sum(s["computed_tokens"] for s in grouped)
+    runs.check(spent < computed[1], f"grouped by length: {spent} rows")
+    parts, again = runs.fresh("grouped-parts"), ["--resume", "--steps", 12]
+    command = runs.command(plan, parts, "--json", *settings,
+                           "--group-by-length", "--save-every", 2)
+    status, last, err = interrupt(command, 5, signal.SIGKILL)
+    runs.check(status == -signal.SIGKILL, "kill -9")
+    subprocess.run(runs.command(plan, parts, *again), check=True,
+                   stdout=subprocess.DEVNULL)
+    a, b = (runs.work / name / "checkpoint-12"
+            for name in ("grouped", "grouped-parts"))
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        runs.check((a / name).read_bytes() == (b / name).read_bytes(),
+                   f"grouped by length: {name} resumed bit for bit")
+    runs.refused(runs.command(plan, runs.fresh("bad"), *settings,
+                              "--group-by-length", "--no-shuffle"),
+                 "--group-by-length and --no-shuffle")
+    runs.refused(runs.command(plan, runs.fresh("bad"), "--data", *runs.data,
+                              "--steps", 4, "--group-by-length"),
+                 "--group-by-length is for texts")
 
 
 def check_refusals(runs):
@@ -239,6 +300,6 @@ def check_refusals(runs):
 if __name__ == "__main__":
     report = Report()
     tools = Tools(sys.argv[1], sys.argv[2])
-    {"resume": check_resume, "text": check_text,
+    {"resume": check_resume, "text": check_text, "lengths": check_lengths,
      "refusals": check_refusals}[sys.argv[3]](Runs(tools, report))
     report.done()

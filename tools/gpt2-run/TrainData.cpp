@@ -12,16 +12,22 @@ using namespace gpt2rt::tool;
 
 namespace {
 
-/// Rows of a sample, and the ids that the model knows.
+/// Rows of a sample, the ids that the model knows, and whether the plan has
+/// programs for shorter samples.
 struct Shape {
   uint32_t sequence, vocab;
+  bool hasShorter;
 };
 
 Result<Shape> shapeOf(const Plan &plan) {
   std::optional<uint32_t> program = plan.findProgram("accumulate");
   if (!program)
     return internalError("plan without a program 'accumulate'");
-  return Shape{plan.program(*program).tokens(), plan.root().model()->vocab()};
+  size_t lengths = 0;
+  for (const fb::Program *other : *plan.root().programs())
+    lengths += other->role() == fb::Role::Accumulate;
+  return Shape{plan.program(*program).tokens(), plan.root().model()->vocab(),
+               lengths > 1};
 }
 
 /// Whether the files are texts; an error where only some are.
@@ -57,6 +63,23 @@ std::string describe(const TextDataset &data) {
                                 : std::string());
 }
 
+/// A line of advice where padding is most of the work; or nothing.
+std::string adviceOn(const TextDataset &data, const Shape &shape,
+                     bool grouped) {
+  double rows = double(data.count()) * shape.sequence;
+  double padding = 1 - double(data.totalTokens() - data.count()) / rows;
+  int percent = static_cast<int>(100 * padding);
+  if (padding < 0.5)
+    return "";
+  if (!shape.hasShorter)
+    return strCat("\n", percent, "% of the rows of ", shape.sequence,
+                  " tokens will be padding: a plan compiled with "
+                  "--seq-buckets=auto skips most of it");
+  return grouped ? ""
+                 : "\nmost documents are short: with --group-by-length, "
+                   "micro-batches of like lengths run in shorter programs";
+}
+
 class Opener {
 public:
   Opener(const RunConfig &config, const Plan &plan, const std::string &source)
@@ -74,6 +97,7 @@ private:
   const Plan &plan;
   const std::string &source;
   Shape shape = {};
+  std::string advice;
   TrainData data;
 };
 
@@ -96,6 +120,9 @@ Status Opener::openTrain(const std::vector<std::string> &files) {
     if (config.maxLength > 0)
       return invalidArgument("--max-length is for texts; shards are cut into "
                              "windows of the plan's --seq");
+    if (config.groupByLength)
+      return invalidArgument("--group-by-length is for texts; windows of "
+                             "shards have one length");
     return openShards(files, data.train, "training on ");
   }
   GPT2_ASSIGN_OR_RETURN(TextDataset texts,
@@ -111,6 +138,7 @@ Status Opener::openTrain(const std::vector<std::string> &files) {
     data.summary +=
         strCat(", validating on ",
                describe(static_cast<const TextDataset &>(*data.validation)));
+  advice = adviceOn(texts, shape, config.groupByLength);
   data.train = std::make_unique<TextDataset>(std::move(texts));
   return Status::okStatus();
 }
@@ -140,6 +168,7 @@ Result<TrainData> Opener::open() {
   GPT2_ASSIGN_OR_RETURN(shape, shapeOf(plan));
   GPT2_RETURN_IF_ERROR(openTrain(files));
   GPT2_RETURN_IF_ERROR(openValidation());
+  data.summary += advice;
   return std::move(data);
 }
 

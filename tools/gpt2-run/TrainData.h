@@ -13,7 +13,7 @@ namespace gpt2rt::tool {
 
 struct TrainData {
   std::unique_ptr<Dataset> train, validation; // validation may be null
-  std::string summary;                        // one line for the user
+  std::string summary;                        // for the user: a line or two
 };
 
 /// Opens what --data, --val and --split ask for. `tokenizerSource` is the

@@ -45,6 +45,10 @@ std::string TrainProgress::lineOf(const StepReport &r) const {
   line += strCat("  ", formatBytes(bytes), "  left ", clockText(r.secondsLeft));
   if (r.skipped)
     line += "  skipped";
+  if (r.padding() >= 0.005) {
+    std::snprintf(text, sizeof(text), "  padding %.0f%%", 100 * r.padding());
+    line += text;
+  }
   // A loader that keeps up is not worth a word.
   if (r.loaderWait > 0.05 * r.seconds) {
     std::snprintf(text, sizeof(text), "  waited %.0f ms for data",

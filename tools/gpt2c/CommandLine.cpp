@@ -93,8 +93,29 @@ Result<Names> parseArchs(const std::string &list, bool cuda) {
 /// The text that the flags were given as, before it is checked.
 struct RawFlags {
   std::string mode = "generate", target = "cpu", arch, emit;
-  std::string storage, headChunks, remat, memoryBudget, fit;
+  std::string seqBuckets, storage, headChunks, remat, memoryBudget, fit;
 };
+
+/// Numbers with commas between them, or auto.
+Status parseSeqBuckets(const std::string &text, CommandLine &line) {
+  line.halveSeq = text == "auto";
+  if (text.empty() || line.halveSeq)
+    return Status();
+  const char *at = text.data(), *end = at + text.size();
+  while (true) {
+    int64_t length = 0;
+    auto parsed = std::from_chars(at, end, length);
+    if (parsed.ec != std::errc() || length < 1 ||
+        (parsed.ptr != end && *parsed.ptr != ','))
+      return invalidArgument("--seq-buckets=", text,
+                             " is neither auto nor numbers of at least 1 with "
+                             "commas between them, such as 128,256,512");
+    line.seqBuckets.push_back(length);
+    if (parsed.ptr == end)
+      return Status();
+    at = parsed.ptr + 1;
+  }
+}
 
 /// A number, or auto.
 Status parseHeadChunks(const std::string &text, CommandLine &line) {
@@ -114,6 +135,7 @@ Status parseHeadChunks(const std::string &text, CommandLine &line) {
 /// The flags that say what a training plan may take.
 Status checkMemoryFlags(const RawFlags &raw, CommandLine &line) {
   const std::pair<const char *, bool> given[] = {
+      {"--seq-buckets", !raw.seqBuckets.empty()},
       {"--storage", !raw.storage.empty()},
       {"--lm-head-chunks", !raw.headChunks.empty()},
       {"--remat", !raw.remat.empty()},
@@ -133,6 +155,7 @@ Status checkMemoryFlags(const RawFlags &raw, CommandLine &line) {
     return invalidArgument(
         "--storage=lean keeps gradients in 16 bits: it needs "
         "--precision=bf16 or fp16");
+  GPT2_RETURN_IF_ERROR(parseSeqBuckets(raw.seqBuckets, line));
   GPT2_RETURN_IF_ERROR(parseHeadChunks(raw.headChunks, line));
   if (!raw.remat.empty()) {
     GPT2_RETURN_IF_ERROR(checkOneOf("--remat", raw.remat, remats));
@@ -235,6 +258,12 @@ void addFlags(CLI::App &app, RawFlags &raw, CommandLine &line) {
   app.add_option("--seq", line.seq,
                  "Positions of a sequence (default: all the model has)")
       ->type_name("N");
+  app.add_option("--seq-buckets", raw.seqBuckets,
+                 "Shorter lengths that a training plan has programs for, too, "
+                 "such as 128,256,512, or auto: halves of --seq down to 64; a "
+                 "micro-batch of short texts runs in the smallest that holds "
+                 "it (default: none)")
+      ->type_name("N,...");
   app.add_option("--chunk", line.chunk,
                  "Prompt tokens a prefill call takes (default: 256 on the "
                  "CPU, 512 on CUDA, at most --seq)")
@@ -310,7 +339,7 @@ Status checkNumbers(const CLI::App &app, CommandLine &line) {
   bool isMlir = line.model.size() > 5 &&
                 line.model.compare(line.model.size() - 5, 5, ".mlir") == 0;
   for (const char *flag :
-       {"--mode", "--batch", "--seq", "--chunk", "--dropout"})
+       {"--mode", "--batch", "--seq", "--seq-buckets", "--chunk", "--dropout"})
     if (isMlir && app.count(flag))
       return invalidArgument(flag, " has no meaning for ", quote(line.model),
                              ", which holds its own programs");

@@ -26,9 +26,11 @@ struct CommandLine {
   bool cuda = false; // --target
   std::vector<std::string> archs;
   int64_t batch = 1;
-  int64_t seq = 0;               // 0: all that the model has
-  int64_t chunk = 0;             // 0: the target's default
-  std::optional<double> dropout; // in place of the model's
+  int64_t seq = 0;                 // 0: all that the model has
+  std::vector<int64_t> seqBuckets; // --seq-buckets
+  bool halveSeq = false;           // --seq-buckets=auto
+  int64_t chunk = 0;               // 0: the target's default
+  std::optional<double> dropout;   // in place of the model's
   std::string precision = "fp32";
   bool hasPrecision = false; // --precision is given
   std::optional<Storage> storage;

@@ -64,6 +64,8 @@ static Result<BuildOptions> buildOptions(const CommandLine &line) {
   options.dropout = line.dropout;
   options.batch = line.batch;
   options.seq = line.seq;
+  options.seqBuckets.assign(line.seqBuckets.begin(), line.seqBuckets.end());
+  options.halveSeq = line.halveSeq;
   options.chunk = line.chunk;
   if (options.chunk == 0 && !StringRef(line.model).ends_with(".mlir")) {
     GPT2_ASSIGN_OR_RETURN(gpt2rt::ModelConfig config,
@@ -176,11 +178,16 @@ Status Planner::Search::analyze() {
   if (!remat.costTable.empty())
     if (llvm::Error error = costs.readTable(remat.costTable))
       return gpt2rt::invalidArgument(llvm::toString(std::move(error)));
+  // The longest sequences need the most: what they fit in, all others do.
+  func::FuncOp longest;
   for (auto function : module.getOps<func::FuncOp>()) {
     gpt2::ProgramAttr program = gpt2::getProgram(function);
-    if (program && program.getRole() == gpt2::ProgramRole::Accumulate)
-      model.emplace(function, costs);
+    if (program && program.getRole() == gpt2::ProgramRole::Accumulate &&
+        (!longest || program.getRows() > gpt2::getProgram(longest).getRows()))
+      longest = function;
   }
+  if (longest)
+    model.emplace(longest, costs);
   if (!model || failed(model->analyze()))
     return planner.diagnostics.status("choosing what to recompute");
   programSeconds = model->secondsOfProgram();

@@ -26,11 +26,26 @@ llvm::raw_ostream &operator<<(llvm::raw_ostream &os, Bytes size) {
             << units[unit];
 }
 
+/// Bytes of the activations arena that a program uses.
+uint64_t activationsOf(plan::ProgramOp program) {
+  uint64_t end = 0;
+  for (auto alloc : program.getBody().getOps<plan::AllocOp>())
+    if (alloc.getArenaKind() == plan::ArenaKind::Activations &&
+        alloc.getOffset())
+      end = std::max(end, *alloc.getOffset() + uint64_t(alloc.getBytes()));
+  return end;
+}
+
+/// Programs share the activations: the arena is as large as the largest needs.
 void printPrograms(llvm::raw_ostream &os, ModuleOp module) {
-  for (auto program : module.getOps<plan::ProgramOp>())
-    os << llvm::format("  program %-12s %5zu instructions\n",
+  for (auto program : module.getOps<plan::ProgramOp>()) {
+    os << llvm::format("  program %-15s %5zu instructions",
                        program.getSymName().str().c_str(),
                        size_t(llvm::range_size(program.getInstructions())));
+    if (uint64_t bytes = activationsOf(program))
+      os << ", activations " << Bytes{bytes};
+    os << '\n';
+  }
 }
 
 void printCode(llvm::raw_ostream &os, const CompiledCode &code) {

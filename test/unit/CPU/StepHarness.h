@@ -19,7 +19,7 @@ public:
   StepHarness() {
     program = std::make_unique<fb::ProgramT>();
     program->name = "steps";
-    program->role = fb::Role::Accumulate;
+    program->role = fb::Role::Update; // which may write everything
   }
 
   uint32_t add(DType type, std::vector<uint64_t> shape) {

@@ -52,6 +52,7 @@ protected:
     BuildOptions build;
     build.mode = mode;
     build.batch = 8;
+    build.halveSeq = halveSeq;
     auto module = importModel(context, preset, build);
     if (!module.ok()) {
       ADD_FAILURE() << module.status().message();
@@ -100,6 +101,7 @@ protected:
   }
 
   MLIRContext context;
+  bool halveSeq = false; ///< training programs for shorter sequences, too
 };
 
 // One test for all, so that kernels that presets share are compiled once.
@@ -127,6 +129,12 @@ TEST_F(PresetKernels, TrainingCompiles) {
                    {"sm_80", "sm_90"});
   }
   expectCompiles("gpt2", GraphMode::Train, Precision::FP16, {"sm_80"});
+}
+
+TEST_F(PresetKernels, TrainingOfShorterSequencesCompiles) {
+  halveSeq = true;
+  for (Precision precision : {Precision::BF16, Precision::FP32})
+    expectCompiles("gpt2", GraphMode::Train, precision, {"sm_90"});
 }
 
 } // namespace

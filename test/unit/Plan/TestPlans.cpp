@@ -384,11 +384,11 @@ void addTrainInit(Writer &out, const TrainGlobals &globals,
 
 /// embed, qkv, attend, attend's gradient, the weight's, a sum over columns in
 /// two blocks of rows, the tables': instructions 0 to 6.
-void addAccumulate(Writer &out, const TrainGlobals &globals,
-                   const PlanSizes &sizes) {
+void addAccumulate(Writer &out, const TrainGlobals &globals, std::string name,
+                   uint32_t batch, uint32_t tokens) {
   constexpr uint32_t width = Writer::width;
-  uint32_t rows = sizes.batch * sizes.chunk;
-  out.program("accumulate", fb::Role::Accumulate, sizes.batch, sizes.chunk);
+  uint32_t rows = batch * tokens;
+  out.program(std::move(name), fb::Role::Accumulate, batch, tokens);
   uint32_t x = out.local("x", {rows, width}, 0, 6);
   uint32_t qkv = out.local("qkv", {rows, 3 * width}, 1, 3);
   uint32_t attended = out.local("attended", {rows, width}, 2, 3);
@@ -408,8 +408,8 @@ void addAccumulate(Writer &out, const TrainGlobals &globals,
   attend.lse = static_cast<int32_t>(lse);
   gradient.lse = lse;
   gradient.dqkv = dqkv;
-  attend.batch = gradient.batch = sizes.batch;
-  attend.tokens = gradient.tokens = sizes.chunk;
+  attend.batch = gradient.batch = batch;
+  attend.tokens = gradient.tokens = tokens;
   attend.heads = gradient.heads = 1;
   attend.head_size = gradient.head_size = width;
   attend.scale = gradient.scale = 0.5f;
@@ -430,9 +430,21 @@ void addAccumulate(Writer &out, const TrainGlobals &globals,
   embed.order = globals.order;
   embed.dwte = globals.table.gradient;
   embed.dwpe = globals.positions.gradient;
-  embed.batch = sizes.batch;
-  embed.tokens_per_sequence = sizes.chunk;
+  embed.batch = batch;
+  embed.tokens_per_sequence = tokens;
   out.instruction(embed);
+}
+
+/// The programs again for sequences of `tokens`, over the first rows of slots.
+void addShorter(Writer &out, TrainGlobals globals, uint32_t batch,
+                uint32_t tokens) {
+  uint32_t rows = batch * tokens;
+  for (uint32_t *slot :
+       {&globals.inputs, &globals.targets, &globals.order, &globals.losses})
+    *slot = out.view(*slot, rows);
+  addAccumulate(out, globals, strCat("accumulate_t", tokens), batch, tokens);
+  out.program(strCat("validate_t", tokens), fb::Role::Validate, batch, tokens);
+  out.launch({globals.inputs}, globals.losses, rows);
 }
 
 } // namespace
@@ -441,13 +453,15 @@ fb::PlanT test::trainPlan(const PlanSizes &sizes) {
   Writer out(fb::Mode::Train, sizes);
   TrainGlobals globals = addTrainGlobals(out, sizes);
   addTrainInit(out, globals, sizes);
-  addAccumulate(out, globals, sizes);
+  addAccumulate(out, globals, "accumulate", sizes.batch, sizes.chunk);
   out.program("update", fb::Role::Update, 1, 1);
   constexpr uint32_t rows = 3 * Writer::width; // of qkv_w
   out.launch({globals.weight.gradient}, globals.weight.moment, rows);
   out.launch({globals.weight.moment}, globals.weight.parameter, rows);
   out.program("validate", fb::Role::Validate, sizes.batch, sizes.chunk);
   out.launch({globals.inputs}, globals.losses, sizes.batch * sizes.chunk);
+  for (uint32_t tokens : sizes.shorter)
+    addShorter(out, globals, sizes.batch, tokens);
   return out.finish();
 }
 

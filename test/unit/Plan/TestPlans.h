@@ -17,6 +17,7 @@ struct PlanSizes {
   uint32_t vocab = 100;
   uint32_t paddedVocab = 128;
   int32_t eos = 50;
+  std::vector<uint32_t> shorter; ///< than chunk: training programs, too
 };
 
 /// A plan for generation with one instruction of every kind: programs init,

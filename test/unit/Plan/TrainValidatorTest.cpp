@@ -147,4 +147,43 @@ TEST(TrainValidator, ProgramsAndSlots) {
                 HasSubstr(strCat("no state slot '", slot, "'")));
 }
 
+/// The message on a plan that also runs sequences of 2 and 3 of 4 tokens.
+std::string messageOfShorter(const std::function<void(fb::PlanT &)> &change) {
+  PlanSizes sizes;
+  sizes.shorter = {2, 3};
+  fb::PlanT plan = trainPlan(sizes);
+  change(plan);
+  return std::string(parsePlan(plan).status().message());
+}
+
+#define SHORTER(statement, message)                                            \
+  EXPECT_THAT(messageOfShorter([](fb::PlanT &plan) { statement; }),            \
+              HasSubstr(message))
+
+TEST(TrainValidator, ShorterSequences) {
+  EXPECT_EQ(messageOfShorter([](fb::PlanT &) {}), "");
+  // A second program of a length, and one that is no shorter than all.
+  SHORTER(program(plan, "accumulate_t3").name = "accumulate_t2",
+          "another program has that name");
+  SHORTER(program(plan, "accumulate_t3").tokens = 2,
+          "program 'accumulate_t3' has batch 2 and tokens 2, but programs "
+          "beside 'accumulate' are named accumulate_tTOKENS and have batch 2 "
+          "and tokens in [1, 3]");
+  SHORTER(auto &longest = program(plan, "accumulate_t3"); longest.tokens = 4;
+          longest.name = "accumulate_t4", "'accumulate_t4' has batch 2 and "
+                                          "tokens 4");
+  SHORTER(program(plan, "validate_t2").tokens = 0,
+          "program 'validate_t2' has batch 2 and tokens 0");
+  SHORTER(program(plan, "validate_t2").batch = 1,
+          "program 'validate_t2' has batch 1 and tokens 2");
+  SHORTER(program(plan, "accumulate_t2").name = "more",
+          "program 'more' has batch 2 and tokens 2");
+  // Without its partner.
+  SHORTER(plan.programs.pop_back(), "no program 'validate_t3'");
+  SHORTER(
+      auto one = std::make_unique<fb::ProgramT>(program(plan, "validate_t2"));
+      one->name = "validate_t1"; one->tokens = 1;
+      plan.programs.push_back(std::move(one)), "no program 'accumulate_t1'");
+}
+
 } // namespace

@@ -6,8 +6,10 @@
 #include "runtime/Train/TextDataset.h"
 #include "test/unit/Train/TrainSupport.h"
 
+#include <algorithm>
 #include <fcntl.h>
 #include <numeric>
+#include <set>
 
 using namespace gpt2rt;
 using namespace gpt2rt::test;
@@ -257,6 +259,74 @@ TEST_F(TextDatasetTest, SplitsTheSameWayForASeed) {
                "leaves none to train on");
 }
 
+/// Lengths that mean nothing.
+uint64_t lengthOf(uint64_t sample) { return mixBits(sample) % 50; }
+
+TEST(SampleOrder, GroupsVisitAllAndAreOfLikeLengths) {
+  constexpr uint64_t size = 103, batch = 4;
+  SampleOrder plain({size}, 3, true), grouped({size}, 3, true);
+  grouped.groupByLength(lengthOf, batch);
+  std::vector<uint64_t> order, before, after;
+  uint64_t spread = 0, plainSpread = 0;
+  auto spreadOf = [](std::vector<uint64_t> lengths) {
+    auto [low, high] = std::minmax_element(lengths.begin(), lengths.end());
+    return *high - *low;
+  };
+  // Windows end where the epochs do not: four of 6 x 4 samples.
+  for (uint64_t position = 0; position < 96; position += batch) {
+    std::vector<uint64_t> lengths, plainLengths;
+    for (uint64_t i = position; i < position + batch; ++i) {
+      order.push_back(grouped.at(i));
+      lengths.push_back(lengthOf(order.back()));
+      plainLengths.push_back(lengthOf(plain.at(i)));
+    }
+    spread += spreadOf(lengths);
+    plainSpread += spreadOf(plainLengths);
+  }
+  EXPECT_LT(4 * spread, plainSpread);
+  // Each window has the samples that it has without grouping.
+  for (size_t window = 0; window < 4; ++window) {
+    std::multiset<uint64_t> have, want;
+    for (size_t i = window * 24; i < (window + 1) * 24; ++i) {
+      have.insert(order[i]);
+      want.insert(plain.at(i));
+    }
+    EXPECT_EQ(have, want);
+  }
+  // Neither long nor short micro-batches come first.
+  std::vector<uint64_t> firsts;
+  for (size_t i = 0; i < 24; i += batch)
+    firsts.push_back(lengthOf(order[i]));
+  EXPECT_FALSE(std::is_sorted(firsts.begin(), firsts.end()));
+  EXPECT_FALSE(std::is_sorted(firsts.rbegin(), firsts.rend()));
+}
+
+TEST(SampleOrder, APositionAloneSaysTheGroupedSample) {
+  SampleOrder forward({40}, 3, true), other({40}, 4, true);
+  forward.groupByLength(lengthOf, 2);
+  other.groupByLength(lengthOf, 2);
+  std::vector<uint64_t> order, different;
+  for (uint64_t i = 0; i < 100; ++i) {
+    order.push_back(forward.at(i));
+    different.push_back(other.at(i));
+  }
+  EXPECT_NE(order, different);
+  for (uint64_t i : {99, 0, 57, 20, 19, 21}) {
+    SampleOrder fresh({40}, 3, true);
+    fresh.groupByLength(lengthOf, 2);
+    EXPECT_EQ(fresh.at(i), order[i]);
+    EXPECT_EQ(forward.at(i), order[i]);
+  }
+  // Fewer samples than a micro-batch has rows.
+  SampleOrder few({3}, 3, true);
+  few.groupByLength(lengthOf, 8);
+  std::multiset<uint64_t> seen;
+  for (uint64_t i = 0; i < 24; ++i)
+    seen.insert(few.at(i));
+  EXPECT_EQ(seen.count(0), 8u);
+  EXPECT_EQ(seen.count(2), 8u);
+}
+
 /// Sample s has s + 1 labels and tokens s * 10 + i; one sample can fail.
 class CountingData : public Dataset {
 public:
@@ -279,7 +349,7 @@ public:
 LoaderOptions loaderOptions() {
   LoaderOptions options;
   options.batch = 2;
-  options.tokens = 5;
+  options.lengths = {5};
   options.vocab = 50;
   options.depth = 2;
   return options;
@@ -326,6 +396,35 @@ TEST(Loader, FillsUpTheLastBatchAndBeginsAnywhere) {
   EXPECT_EQ(batch->scored, 5u);
   EXPECT_THAT(std::vector(batch->targets.begin() + 5, batch->targets.end()),
               testing::Each(ignoredTarget));
+}
+
+TEST(Loader, TakesTheSmallestLengthThatHoldsAllSamples) {
+  CountingData data;
+  LoaderOptions options = loaderOptions();
+  options.lengths = {2, 3, 5};
+  options.endSample = 7;
+  Loader loader(data, SampleOrder({5}, 0, false), options);
+  // Samples 0 1, 2 3, 4 0, then 1 alone; sample s has s + 1 labels.
+  for (size_t tokens : {2, 5, 5, 2}) {
+    ASSERT_ASSIGN(const MicroBatch *batch, loader.next());
+    ASSERT_EQ(batch->inputs.size(), 2 * tokens);
+    EXPECT_EQ(batch->targets.size(), 2 * tokens);
+    // The order is of these rows alone.
+    ASSERT_EQ(batch->order.size(), 2 * tokens);
+    Ids rows = batch->order;
+    std::sort(rows.begin(), rows.end());
+    for (size_t i = 0; i < rows.size(); ++i)
+      EXPECT_EQ(rows[i], int32_t(i));
+    EXPECT_EQ(
+        uint64_t(std::count(batch->targets.begin(), batch->targets.end(), 1)),
+        batch->scored);
+  }
+  options.lengths = {3, 4, 5};
+  options.firstSample = 1;
+  Loader longer(data, SampleOrder({5}, 0, false), options);
+  ASSERT_ASSIGN(const MicroBatch *batch, longer.next()); // samples 1 2
+  EXPECT_EQ(batch->inputs.size(), 6u);
+  EXPECT_EQ(batch->inputs[3], 20); // where the second sample begins
 }
 
 TEST(Loader, AnErrorComesInItsPlaceAndStays) {

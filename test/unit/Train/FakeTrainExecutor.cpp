@@ -62,8 +62,9 @@ void FakeTrainExecutor::checkOrder(uint32_t rows) {
   }
 }
 
-void FakeTrainExecutor::forward(bool backward) {
-  const fb::Program &program = plan.program(*plan.findProgram("accumulate"));
+void FakeTrainExecutor::forward(const fb::Program &program) {
+  bool backward = program.role() == fb::Role::Accumulate;
+  lengths.push_back(program.tokens());
   uint32_t rows = program.batch() * program.tokens();
   const int32_t *inputs = words("inputs"), *targets = words("targets");
   const int32_t *rng = words("rng");
@@ -138,11 +139,11 @@ void FakeTrainExecutor::update() {
 }
 
 Status FakeTrainExecutor::run(uint32_t index) {
-  fb::Role role = plan.program(index).role();
-  if (role == fb::Role::Update)
+  const fb::Program &program = plan.program(index);
+  if (program.role() == fb::Role::Update)
     update();
   else
-    forward(role == fb::Role::Accumulate);
+    forward(program);
   return {};
 }
 

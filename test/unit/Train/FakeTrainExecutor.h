@@ -25,6 +25,8 @@ public:
   std::vector<float> weights;
   /// Tokens of every micro-batch trained on, one list each.
   std::vector<std::vector<int32_t>> batches;
+  /// Tokens a sequence of every micro-batch trained or validated on.
+  std::vector<uint32_t> lengths;
   /// Learning rates of all updates.
   std::vector<float> rates;
   /// Called before each update with its number.
@@ -50,7 +52,7 @@ private:
   uint32_t indexOf(const std::string &name) const;
   int32_t *words(const std::string &name);
   void checkOrder(uint32_t rows);
-  void forward(bool backward);
+  void forward(const fb::Program &program);
   void update();
   void applyAdam(float factor);
 

@@ -124,6 +124,10 @@ TEST(RunConfig, ChecksEveryRange) {
               HasSubstr("--beta2 is 1"));
   EXPECT_THAT(message([](RunConfig &c) { c.split = 1; }),
               HasSubstr("--split is 1"));
+  EXPECT_EQ(message([](RunConfig &c) { c.groupByLength = true; }), "");
+  EXPECT_THAT(
+      message([](RunConfig &c) { c.groupByLength = c.noShuffle = true; }),
+      HasSubstr("--group-by-length and --no-shuffle"));
   EXPECT_THAT(message([](RunConfig &c) { c.schedule = "x"; }),
               HasSubstr("--schedule is 'x'"));
 }
@@ -158,6 +162,7 @@ TrainerState someState() {
   state.seed = UINT64_MAX;
   state.data = "shards";
   state.plan = {"CPU", "FP32", 2, 4, 1, 8, 1, 32, 16, 100};
+  state.plan.shorter = {1, 2};
   state.valLoss = 1.0 / 7;
   state.config = configText(RunConfig());
   return state;
@@ -167,6 +172,11 @@ TEST(TrainerState, RoundTrips) {
   TrainerState state = someState();
   ASSERT_ASSIGN(TrainerState read,
                 parseTrainerState(trainerStateText(state), "x"));
+  EXPECT_EQ(read, state);
+  EXPECT_EQ(read.plan.describeLengths(), "1, 2, 4");
+  state.plan.shorter.clear(); // as those say that know of no lengths
+  EXPECT_EQ(trainerStateText(state).find("shorter"), std::string::npos);
+  ASSERT_ASSIGN(read, parseTrainerState(trainerStateText(state), "x"));
   EXPECT_EQ(read, state);
 }
 
@@ -187,6 +197,9 @@ TEST(TrainerState, RefusesDamage) {
   EXPECT_THAT(with("\"next_sample\"", "\"next\""),
               HasSubstr("has no 'next_sample'"));
   EXPECT_THAT(with("\"format\": 1", "\"format\": 9"), HasSubstr("format 9"));
+  EXPECT_THAT(with("\"shorter_sequences\": [", "\"shorter_sequences\": [-1,"),
+              HasSubstr("shorter_sequences is a list, expected a list of "
+                        "integers"));
   EXPECT_THAT(with("32768.0", "0.0"), HasSubstr("the loss scale"));
   EXPECT_THAT(with("\"plan\"", "\"plane\""), HasSubstr("has no 'plan'"));
   EXPECT_THAT(with("}", ""), HasSubstr("is not valid JSON"));
@@ -196,6 +209,7 @@ TEST(TrainerState, APlanMustBeOfTheSameKind) {
   PlanIdentity saved = someState().plan, now = saved;
   EXPECT_TRUE(checkSamePlan(saved, now).ok());
   now.batch = 8;
+  now.shorter.clear();
   now.target = "CUDA";
   EXPECT_TRUE(checkSamePlan(saved, now).ok());
   now.precision = "BF16";

@@ -10,10 +10,12 @@
 namespace gpt2rt::test {
 
 /// A training plan of 2 x 4 rows over 100 tokens, with a transposed weight and
-/// a config.json.
+/// a config.json, and programs for `shorter` sequences.
 inline Plan smallTrainPlan(uint32_t batch = 2,
-                           fb::Precision precision = fb::Precision::FP32) {
+                           fb::Precision precision = fb::Precision::FP32,
+                           std::vector<uint32_t> shorter = {}) {
   PlanSizes sizes;
+  sizes.shorter = std::move(shorter);
   sizes.batch = batch;
   fb::PlanT plan = trainPlan(sizes);
   plan.precision = precision;

@@ -21,8 +21,10 @@ namespace {
 class Session {
 public:
   explicit Session(const TempDir &data, uint32_t batch = 2,
-                   fb::Precision precision = fb::Precision::FP32)
-      : plan(smallTrainPlan(batch, precision)), executor(plan) {
+                   fb::Precision precision = fb::Precision::FP32,
+                   std::vector<uint32_t> shorter = {})
+      : plan(smallTrainPlan(batch, precision, std::move(shorter))),
+        executor(plan) {
     config.steps = 20;
     config.lr = 1e-2;
     config.warmup = 3;
@@ -247,6 +249,100 @@ TEST(Trainer, EveryLabelOfAStepWeighsTheSame) {
                 1e-5 * one.reports[i].gradNorm);
   }
   EXPECT_NE(one.reports[0].tokens, one.reports[1].tokens);
+}
+
+/// Texts of 1 to 4 labels; most are short.
+class ShortTexts : public Dataset {
+public:
+  std::vector<uint64_t> groupSizes() const override { return {60}; }
+  uint64_t scoredTokens(uint64_t sample) const override {
+    return sample % 5 == 0 ? 4 : 1 + mixBits(sample) % 2;
+  }
+  Status fill(uint64_t sample, std::span<int32_t> inputs,
+              std::span<int32_t> targets) override {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      bool isText = i < scoredTokens(sample);
+      inputs[i] = isText ? static_cast<int32_t>((sample * 7 + i) % 100) : 0;
+      targets[i] = isText ? inputs[i] / 2 : ignoredTarget;
+    }
+    return {};
+  }
+  std::string identity() const override { return "short texts"; }
+};
+
+/// `shorter` has programs for 1 and 2 tokens, too.
+struct BucketRun {
+  explicit BucketRun(std::vector<uint32_t> shorter, bool grouped = false)
+      : session(data, 2, fb::Precision::FP32, std::move(shorter)) {
+    session.config.groupByLength = grouped;
+  }
+  Status train() { return session.trainOn(run, texts, &texts); }
+  uint64_t computed() const {
+    uint64_t sum = 0;
+    for (const StepReport &report : session.reports)
+      sum += report.computedTokens;
+    return sum;
+  }
+  TempDir data, run;
+  ShortTexts texts;
+  Session session;
+};
+
+TEST(Trainer, ShortTextsRunInShortPrograms) {
+  BucketRun whole({}), shorter({1, 2});
+  ASSERT_OK(whole.train());
+  ASSERT_OK(shorter.train());
+  // The executor adds up rows in one order, so nothing else may differ.
+  EXPECT_EQ(shorter.session.executor.trained(),
+            whole.session.executor.trained());
+  for (size_t i = 0; i < 20; ++i) {
+    const StepReport &a = whole.session.reports[i];
+    const StepReport &b = shorter.session.reports[i];
+    EXPECT_EQ(a.tokens, b.tokens);
+    EXPECT_EQ(a.loss, b.loss);
+    EXPECT_EQ(a.valLoss, b.valLoss);
+    EXPECT_EQ(a.computedTokens, 16u);
+    EXPECT_LE(b.computedTokens, 16u);
+    EXPECT_DOUBLE_EQ(b.padding(),
+                     1 - double(b.tokens) / double(b.computedTokens));
+    EXPECT_LE(b.flops, a.flops);
+  }
+  EXPECT_LT(shorter.computed(), whole.computed());
+  EXPECT_THAT(whole.session.executor.lengths, testing::Each(4u));
+  std::set<uint32_t> used(shorter.session.executor.lengths.begin(),
+                          shorter.session.executor.lengths.end());
+  EXPECT_THAT(used, ElementsAre(1u, 2u, 4u));
+}
+
+TEST(Trainer, GroupingByLengthPadsLessAndResumes) {
+  BucketRun loose({1, 2}), grouped({1, 2}, true), parts({1, 2}, true);
+  ASSERT_OK(loose.train());
+  ASSERT_OK(grouped.train());
+  EXPECT_LT(grouped.computed(), loose.computed());
+  parts.session.stopAt = 7;
+  ASSERT_OK(parts.train());
+  Session second(parts.data, 2, fb::Precision::FP32, {1, 2});
+  second.config.groupByLength = true;
+  ASSERT_OK(second.trainOn(parts.run, parts.texts, &parts.texts));
+  EXPECT_EQ(contents(parts.run.file("checkpoint-20")),
+            contents(grouped.run.file("checkpoint-20")));
+  // Another order is other data.
+  BucketRun stopped({1, 2});
+  stopped.session.stopAt = 7;
+  ASSERT_OK(stopped.train());
+  stopped.session.config.groupByLength = true;
+  EXPECT_ERROR(stopped.train(), ErrorCode::FailedPrecondition,
+               "grouped by length for batches of 2");
+}
+
+TEST(Trainer, SaysWhereAResumedPlanHasOtherLengths) {
+  BucketRun first({1});
+  first.session.stopAt = 7;
+  ASSERT_OK(first.train());
+  Session second(first.data, 2, fb::Precision::FP32, {1, 2});
+  ASSERT_OK(second.trainOn(first.run, first.texts, nullptr));
+  EXPECT_THAT(second.messages, HasSubstr("the checkpoint's (CPU, batch 2, 1, 4 "
+                                         "tokens): sums are made in another"));
 }
 
 TEST(Trainer, TheSeedShufflesTheData) {
