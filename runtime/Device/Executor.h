@@ -35,10 +35,11 @@ struct RandomWeights {
   uint64_t seed = 0;
 };
 
-/// Time of one instruction, for `bench --profile`.
+/// Time of one instruction, or of several alike, for `bench --profile`.
 struct InstructionTime {
   std::string what;
   double seconds = 0;
+  uint64_t count = 1;
 };
 
 /// Runs the programs of one plan on one device. Not thread safe. Buffers are

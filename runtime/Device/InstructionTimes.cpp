@@ -19,12 +19,17 @@ double gpt2rt::median(std::vector<double> values) {
 
 std::vector<InstructionTime>
 gpt2rt::summedByKind(const std::vector<InstructionTime> &times) {
-  std::map<std::string, double> sums;
-  for (const InstructionTime &time : times)
-    sums[time.what] += time.seconds;
+  std::map<std::string, InstructionTime> sums;
+  for (const InstructionTime &time : times) {
+    InstructionTime &sum =
+        sums.try_emplace(time.what, InstructionTime{time.what, 0, 0})
+            .first->second;
+    sum.seconds += time.seconds;
+    sum.count += time.count;
+  }
   std::vector<InstructionTime> result;
-  for (const auto &[what, seconds] : sums)
-    result.push_back({what, seconds});
+  for (auto &[what, sum] : sums)
+    result.push_back(std::move(sum));
   std::stable_sort(result.begin(), result.end(),
                    [](const InstructionTime &a, const InstructionTime &b) {
                      return a.seconds > b.seconds;

@@ -60,13 +60,13 @@ def initial_model(tools):
     return path
 
 
-def our_losses(tools, model, data, precision):
-    run = f"gpt2-{precision}"
+def our_losses(tools, plan, model, data):
+    run = "gpt2-ours"
     tools.fresh_run(run)
-    steps = tools.train(plan_for(tools, precision), run, "--model", model,
-                        "--data", data, "--no-shuffle", "--steps", STEPS,
-                        "--lr", RATE, "--schedule", "constant", "--warmup",
-                        WARMUP, "--weight-decay", DECAY, "--clip", CLIP)
+    steps = tools.train(plan, run, "--model", model, "--data", data,
+                        "--no-shuffle", "--steps", STEPS, "--lr", RATE,
+                        "--schedule", "constant", "--warmup", WARMUP,
+                        "--weight-decay", DECAY, "--clip", CLIP)
     tools.fresh_run(run)  # its checkpoint is 1.5 GB
     return [step["loss"] for step in steps]
 
@@ -125,8 +125,9 @@ def mean_differences(ours, theirs):
 
 
 def check_precision(report, tools, precision):
-    model, data = initial_model(tools), text_data(tools)
-    ours = our_losses(tools, model, data, precision)
+    plan, data = plan_for(tools, precision), text_data(tools)
+    model = initial_model(tools)
+    ours = our_losses(tools, plan, model, data)
     reference = TorchRun(model, data, precision)
     theirs = [reference.step(number) for number in range(STEPS)]
     worst = max(abs(a - b) for a, b in list(zip(ours, theirs))[10:])

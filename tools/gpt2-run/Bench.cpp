@@ -52,7 +52,9 @@ std::string deviceName(const Plan &plan, const Flags &flags) {
 Json profileJson(const std::vector<InstructionTime> &times) {
   Json list = Json::array();
   for (const InstructionTime &time : times)
-    list.push_back({{"what", time.what}, {"seconds", time.seconds}});
+    list.push_back({{"what", time.what},
+                    {"count", time.count},
+                    {"seconds", time.seconds}});
   return list;
 }
 
@@ -63,8 +65,9 @@ void printProfile(const char *title,
     total += time.seconds;
   std::printf("%s: %.1f us\n", title, total * 1e6);
   for (const InstructionTime &time : times)
-    std::printf("  %10.1f us  %5.1f%%  %s\n", time.seconds * 1e6,
-                total > 0 ? 100 * time.seconds / total : 0, time.what.c_str());
+    std::printf("  %10.1f us  %5.1f%%  %4llu x  %s\n", time.seconds * 1e6,
+                total > 0 ? 100 * time.seconds / total : 0,
+                static_cast<unsigned long long>(time.count), time.what.c_str());
 }
 
 /// What every mode tells.

@@ -171,6 +171,7 @@ TEST_F(BenchTest, RunsWhatItCounts) {
   ASSERT_EQ(result->decodeProfile.size(), 2u);
   EXPECT_EQ(result->decodeProfile[0].what, "matmul");
   EXPECT_EQ(result->decodeProfile[0].seconds, 5);
+  EXPECT_EQ(result->decodeProfile[0].count, 2u);
 }
 
 TEST_F(BenchTest, RefusesSizesThatDoNotFit) {
