@@ -47,7 +47,7 @@ void printModel(const Plan &plan, const std::string &path) {
 void printPrograms(const fb::Plan &root) {
   std::printf("\nprograms\n");
   for (const fb::Program *program : *root.programs())
-    std::printf("  %-12s batch %-3u tokens %-5u %4u instructions: %s\n",
+    std::printf("  %-15s batch %-3u tokens %-5u %4u instructions: %s\n",
                 program->name()->c_str(), program->batch(), program->tokens(),
                 program->instructions()->size(), kindsText(*program).c_str());
 }
