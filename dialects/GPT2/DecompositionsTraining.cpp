@@ -220,11 +220,6 @@ SmallVector<Value> CrossEntropyGradOp::decompose(OpBuilder &builder,
   Value losses = buildLosses(row, logits, targets, softmax, vocab);
   Value total = row.columnSum(losses, takeFirst);
 
-  Value inverse = row.map(f32, 1, softmax.total,
-                          [](OpBuilder &b, Location loc, ValueRange in) {
-                            Scalars s(b, loc);
-                            return s.div(s.number(1.0), in[0]);
-                          });
   Value factor =
       row.map(f32, 1, targets, [&](OpBuilder &b, Location loc, ValueRange in) {
         Scalars s(b, loc);
@@ -232,15 +227,18 @@ SmallVector<Value> CrossEntropyGradOp::decompose(OpBuilder &builder,
         Value scale = s.mul(inverseCount, readSlot(b, loc, operands[3], 0));
         return s.select(isScored(b, loc, in[0], vocab), scale, s.number(0.0));
       });
+  Value scale = row.map(f32, 1, {factor, softmax.total},
+                        [](OpBuilder &b, Location loc, ValueRange in) {
+                          return Scalars(b, loc).div(in[0], in[1]);
+                        });
   Value dlogits = row.map(
       getElementTypeOrSelf(getDlogits()), columnsOf(logits),
-      {logits, targets, softmax.top, inverse, factor},
+      {logits, targets, softmax.top, scale, factor},
       [&](OpBuilder &b, Location loc, ValueRange in) {
         Scalars s(b, loc);
         Value value = s.mul(s.exp(s.sub(in[0], in[2])), in[3]);
-        value = s.select(isLabel(b, loc, in[1]), s.sub(value, s.number(1.0)),
-                         value);
-        return maskPadding(b, loc, s.mul(value, in[4]), s.number(0.0), vocab);
+        value = s.select(isLabel(b, loc, in[1]), s.sub(value, in[4]), value);
+        return maskPadding(b, loc, value, s.number(0.0), vocab);
       });
   return {losses, total, dlogits};
 }

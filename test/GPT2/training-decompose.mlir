@@ -126,7 +126,9 @@ func.func @ops(%x: tensor<6x8xbf16>, %r: tensor<6x8xf32>, %g: tensor<8xf32>,
   // CHECK: tensor.extract %[[P]]
   // CHECK: tensor.extract %[[S]]
   // CHECK: arith.cmpi ult
-  // CHECK: linalg.generic {{.*}} ins(%[[L]], %[[T]], %{{.*}}, %{{.*}}, %[[FACTOR]] :
+  // CHECK: %[[SCALE:.*]] = linalg.generic {{.*}} ins(%[[FACTOR]], %{{.*}} :
+  // CHECK: arith.divf
+  // CHECK: linalg.generic {{.*}} ins(%[[L]], %[[T]], %{{.*}}, %[[SCALE]], %[[FACTOR]] :
   // CHECK: math.exp
   // CHECK: arith.cmpi eq
   // CHECK: arith.cmpi slt

@@ -102,6 +102,35 @@ void RowEmitter::prefetchRow() {
   os << "}\n";
 }
 
+/// Starts to copy a row to shared memory, each lane the vectors that it reads.
+void RowEmitter::stageRow(StringRef row) {
+  beginLoop();
+  for (BlockArgument input : program.getInputs())
+    if (program.getForm(input) == Form::Element && !input.use_empty()) {
+      unsigned number = numberOf(input);
+      os << formatv("copyAsync<16>(({0} *)held{1} + c, (const {0} *){2} + "
+                    "(long long){3} * {4} + c, true);\n",
+                    packType(input), number, inputNames[number], row,
+                    layout.vectors);
+    }
+  endLoop();
+}
+
+/// Moves a row that has arrived to registers and lets the next one come.
+void RowEmitter::takeStagedRow() {
+  declareInputs("v", variables, 1);
+  os << "awaitCopies();\n";
+  beginLoop();
+  for (BlockArgument input : program.getInputs())
+    if (program.getForm(input) == Form::Element && !input.use_empty())
+      os << formatv("{0}[i] = (({1} *)held{2})[c];\n", variables[input],
+                    packType(input), numberOf(input));
+  endLoop();
+  os << "if (place + groups < end) {\n";
+  stageRow("(place + groups)");
+  os << "}\n";
+}
+
 LogicalResult RowEmitter::emitRowBlock() {
   if (!keepsValues() && program.getColumnResults() != 0)
     return emitError(program.getBlock().getParentOp()->getLoc(),
@@ -116,6 +145,8 @@ LogicalResult RowEmitter::emitRowBlock() {
   if (layout.prefetches) {
     declareLoadedRows();
     loadRows("first");
+  } else if (layout.isStaged) {
+    stageRow("(first + group)");
   }
   os << "#pragma unroll 1\n"
      << formatv("for (int round = first; round < end; round += {0} * groups) "
@@ -133,9 +164,13 @@ LogicalResult RowEmitter::emitRowBlock() {
      << "const int place = round + u * groups + group;\n"
      << "const bool active = place < end;\n"
      << "const int row = active ? place : end - 1;\n";
+  if (layout.isStaged) // no registers for what a row computes of its columns
+    os << "const int lane = hidden(threadIdx.x);\n";
   emitScalarLoads();
   if (layout.prefetches)
     takeRow();
+  else if (layout.isStaged)
+    takeStagedRow();
   else if (keepsValues())
     emitRegisterLoads();
   if (failed(emitRow()))

@@ -5,6 +5,7 @@
 #include "compiler/Codegen/CUDA/CudaText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::gpt2c;
@@ -334,15 +335,16 @@ LogicalResult RowEmitter::emitColumns(ArrayRef<linalg::GenericOp> operations,
   return success();
 }
 
-/// Over the lane's vectors in [from, to); only wide rows are cut.
+/// Over the lane's vectors in [from, to); only wide rows are cut, those in
+/// registers at a multiple of the lanes.
 void RowEmitter::beginLoop(int64_t from, int64_t to) {
   if (keepsValues()) {
     os << "#pragma unroll\n"
-       << formatv("for (int i = 0; i < {0}; ++i) {{\n", layout.perLane)
+       << formatv("for (int i = {0}; i < {1}; ++i) {{\n", from / layout.lanes,
+                  llvm::divideCeil(to, layout.lanes))
        << formatv("const int c = i * {0} + lane;\n", layout.lanes);
-    bool exact = layout.vectors % layout.lanes == 0;
-    os << (exact ? std::string("{\n")
-                 : formatv("if (c < {0}) {{\n", layout.vectors).str());
+    bool exact = to % layout.lanes == 0;
+    os << (exact ? std::string("{\n") : formatv("if (c < {0}) {{\n", to).str());
     return;
   }
   // A step over a row in shared memory must leave registers for two blocks.

@@ -76,6 +76,8 @@ private:
   void takeRows();
   void takeRow();
   void prefetchRow();
+  void stageRow(StringRef row);
+  void takeStagedRow();
   void declareColumnSums();
   void finishColumnSums();
   void finishSingle(Value sum, StringRef output);
@@ -95,6 +97,7 @@ private:
   LogicalResult emitWideElements(linalg::GenericOp op,
                                  ArrayRef<Operation *> perElement,
                                  ArrayRef<std::string> results);
+  bool emitPackMaximum(linalg::GenericOp op);
   int64_t assumeBound(ArrayRef<linalg::GenericOp> operations);
   LogicalResult emitColumns(ArrayRef<linalg::GenericOp> operations,
                             ArrayRef<Value> loads, ArrayRef<Value> copies,

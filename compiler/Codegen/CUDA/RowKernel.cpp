@@ -47,7 +47,7 @@ static void emitRowBlockPlace(const RowLayout &layout, int64_t rows,
      << formatv("const int group = threadIdx.x / {0};\n", layout.lanes);
 }
 
-/// Where the inputs that the shared layout keeps lie.
+/// Where inputs that are kept in shared memory, or arrive there, lie.
 static void emitHeld(const RowProgram &program, const RowLayout &layout,
                      llvm::raw_ostream &os) {
   int64_t offset = 0;
@@ -87,7 +87,7 @@ LogicalResult gpt2c::emitRowKernel(plan::KernelOp kernel,
     emitRowBlockPlace(layout, configInt(kernel.getConfigAttr(), "rows"), os);
   else
     emitPlace(layout, os);
-  if (layout.kind == RowLayout::Shared)
+  if (layout.sharedBytes > 0)
     emitHeld(*program, layout, os);
   os << "waitForPrevious();\n";
   RowEmitter emitter(*program, layout, inputs, outputs, os);

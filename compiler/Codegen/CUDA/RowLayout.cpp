@@ -5,6 +5,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <optional>
 
 using namespace mlir;
 using namespace mlir::gpt2c;
@@ -43,18 +44,24 @@ static bool fits(const RowProgram &program, const RowLayout &layout) {
   return perLane * program.getWordsPerColumn() <= wordBudget(layout.lanes);
 }
 
-/// Rows too wide for registers. Every supported GPU gives a block 99 KiB, of
-/// which reductions take a little: a 16-bit row of GPT-2's vocabulary fits.
+/// Every supported GPU gives a block 99 KiB, of which reductions take a little:
+/// a 16-bit row of GPT-2's vocabulary fits.
+static constexpr int64_t sharedLimit = 99 * 1024 - 512;
+
+static int64_t inputBytes(const RowProgram &program) {
+  double words = program.getInputWordsPerColumn();
+  return static_cast<int64_t>(words * 4 * program.getColumns());
+}
+
+/// Rows too wide for registers.
 static RowLayout wide(const RowProgram &program, unsigned vector) {
-  constexpr int64_t sharedLimit = 99 * 1024 - 512;
   constexpr unsigned lanes = 512;
   // Many narrow inputs: all lanes get a part of each.
   while (vector > 1 && program.getColumns() / vector < lanes)
     vector /= 2;
   RowLayout layout = registers(program, vector, lanes);
   layout.blocksPerSM = 2; // one loads while another computes
-  double words = program.getInputWordsPerColumn();
-  auto bytes = static_cast<int64_t>(words * 4 * program.getColumns());
+  int64_t bytes = inputBytes(program);
   layout.kind = bytes <= sharedLimit ? RowLayout::Shared : RowLayout::Streamed;
   layout.sharedBytes = layout.kind == RowLayout::Shared ? bytes : 0;
   return layout;
@@ -92,6 +99,25 @@ static RowLayout independentColumns(const RowProgram &program) {
   return layout;
 }
 
+/// All threads of an SM hold a row: half of their 64 registers.
+static std::optional<RowLayout> staged(const RowProgram &program) {
+  constexpr unsigned lanes = 1024;
+  constexpr double budget = 32;
+  unsigned vector = vectorWidth(program.getColumns(), 8);
+  RowLayout layout = registers(program, vector, lanes);
+  layout.isStaged = true;
+  layout.sharedBytes = inputBytes(program);
+  bool isCopied = llvm::all_of(program.getInputs(), [&](Value input) {
+    return program.getForm(input) != Form::Element ||
+           elementTypeOf(input).getIntOrFloatBitWidth() * vector == 128;
+  });
+  double words = double(layout.perLane) * vector * program.getWordsPerColumn();
+  if (!isCopied || words > budget || layout.sharedBytes > sharedLimit ||
+      program.getColumnResults() != 0)
+    return std::nullopt;
+  return layout;
+}
+
 /// Programs that run over blocks of rows. 512 threads an SM with 128 registers
 /// each: the 512 row blocks of a plan then run at once on 132 SMs.
 static RowLayout columnSumLayout(const RowProgram &program) {
@@ -119,6 +145,8 @@ static RowLayout columnSumLayout(const RowProgram &program) {
       if (isSpread && held <= mostColumns && held * words <= budget)
         return layout;
     }
+  if (std::optional<RowLayout> layout = staged(program))
+    return *layout;
   return wide(program, vectorWidth(columns, 8));
 }
 

@@ -26,11 +26,14 @@ struct RowLayout {
   unsigned blocksPerSM = 1;
   unsigned rowsPerRound = 1;
   bool prefetches = false;
+  /// Column sums: 16-bit rows that fill the registers. The next row's inputs
+  /// arrive in shared memory while lanes work on the present one.
+  bool isStaged = false;
   /// Vectors a row, and vectors a lane.
   int64_t vectors = 1;
   int64_t perLane = 1;
-  /// A row does not fit the registers of a block.
-  bool isWide() const { return kind == Shared || kind == Streamed; }
+  /// A row of a vocabulary: so long that its code is worth special cases.
+  bool isWide() const { return kind == Shared || kind == Streamed || isStaged; }
   unsigned rowsPerBlock() const { return blockThreads / lanes; }
   /// Shared memory that holds inputs of a row.
   int64_t sharedBytes = 0;

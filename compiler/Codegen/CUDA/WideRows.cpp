@@ -5,7 +5,8 @@
 // Softmax over a padded vocabulary compares the number of every column twice:
 // with the vocabulary and with the row's label. Both are known for nearly all
 // vectors, and comparisons are half as fast as sums. So columns below the bound
-// get a loop of their own, and a vector is asked whether it holds the label.
+// get a loop of their own, a vector is asked whether it holds the label, and
+// the largest 16-bit logit is found two at a time.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Codegen/CUDA/RowEmitter.h"
@@ -45,6 +46,8 @@ int64_t RowEmitter::assumeBound(ArrayRef<linalg::GenericOp> operations) {
       comparisons.push_back(compare);
     }
   int64_t vectors = std::min(bound / int64_t(layout.vector), layout.vectors);
+  if (keepsValues())
+    vectors -= vectors % layout.lanes;
   if (vectors > 0)
     for (Operation *compare : comparisons)
       assumed[compare] = "true";
@@ -73,16 +76,47 @@ static bool addsOnlyWhere(arith::CmpIOp test, const Reduction &reduction) {
          matchPattern(select.getFalseValue(), m_AnyZeroFloat());
 }
 
+/// The largest of 16-bit elements themselves: compared two at a time.
+bool RowEmitter::emitPackMaximum(linalg::GenericOp op) {
+  if (!program.isReduction(op) || op->getNumResults() != 1 ||
+      layout.vector == 1)
+    return false;
+  Reduction reduction = program.getReduction(op, 0);
+  Value value = reduction.value;
+  if (auto select = value.getDefiningOp<arith::SelectOp>();
+      select && assumed.lookup(select.getCondition().getDefiningOp()) == "true")
+    value = select.getTrueValue();
+  auto extend = value.getDefiningOp<arith::ExtFOp>();
+  auto element =
+      extend ? dyn_cast<BlockArgument>(extend.getIn()) : BlockArgument();
+  if (!element || reduction.getCombinerName() != "Max")
+    return false;
+  Value input = op.getDpsInputs()[element.getArgNumber()];
+  if (program.getForm(input) != Form::Element)
+    return false;
+  std::string sum = variables.lookup(op->getResult(0));
+  os << formatv("{0} = Max::of({0}, {1}.max());\n", sum, reference(input));
+  return true;
+}
+
 LogicalResult RowEmitter::emitWideElements(linalg::GenericOp op,
                                            ArrayRef<Operation *> perElement,
                                            ArrayRef<std::string> results) {
+  if (emitPackMaximum(op))
+    return success();
   arith::CmpIOp test = findLabelTest(perElement, scalars);
   if (!test)
     return emitElementLoop(op, perElement, results);
   std::string offset = scalars.freshName("o");
-  os << formatv("const long long {0} = {1} - (long long)c * {2};\n", offset,
+  // Modulo 2^32, which no column reaches.
+  os << formatv("const unsigned {0} = (unsigned){1} - c * {2}u;\n", offset,
                 scalars.text(test.getRhs()), layout.vector)
-     << formatv("if ({0} >= 0 && {0} < {1}) {{\n", offset, layout.vector);
+     << formatv("if ({0} < {1}) {{\n", offset, layout.vector);
+  // What the other vectors need must not stay in registers for this one.
+  if (layout.isStaged)
+    for (Value input : program.getInputs())
+      if (program.getForm(input) == Form::Element && !input.use_empty())
+        os << formatv("hide({0});\n", reference(input));
   if (failed(emitElementLoop(op, perElement, results)))
     return failure();
   os << "}";

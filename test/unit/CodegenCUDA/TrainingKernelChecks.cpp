@@ -285,7 +285,7 @@ static void addColumnChecks(std::vector<RowKernelCheck> &checks) {
   add("square_matrix", checkSquareSum, 37, 768);
   add("square_vector", checkSquareSum, 200, 1);
   add("loss_held", checkLossGrad, 384, 371, DType::BF16);
-  add("loss_shared", checkLossGrad, 50304, 50257, DType::F16);
+  add("loss_staged", checkLossGrad, 50304, 50257, DType::F16);
   add("loss_streamed", checkLossGrad, 50304, 50257, DType::F32);
 }
 
