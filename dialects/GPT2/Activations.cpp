@@ -17,10 +17,22 @@ Value applyGate(Scalars &s, Value x, Value gate) {
   return s.mul(s.mul(x, s.number(0.5)), s.add(gate, s.number(1.0)));
 }
 
-/// x / (1 + exp(-slope * x)): x times its logistic sigmoid.
+/// x / (1 + exp(power)): x times the logistic sigmoid of -power.
+Value gated(Scalars &s, Value x, Value power) {
+  return s.div(x, s.add(s.exp(power), s.number(1.0)));
+}
+
+/// x times its logistic sigmoid.
 Value swish(Scalars &s, Value x, double slope) {
-  Value power = s.exp(s.mul(x, s.number(-slope)));
-  return s.div(x, s.add(power, s.number(1.0)));
+  return gated(s, x, s.mul(x, s.number(-slope)));
+}
+
+/// x / 2 * (1 + tanh(u)) = x * sigmoid(2 u) with u = sqrt(2 / pi) * (x +
+/// 0.044715 x^3). The sigmoid does not cancel where tanh is next to -1.
+Value geluTanh(Scalars &s, Value x) {
+  Value square = s.mul(s.mul(x, s.number(0.044715)), x);
+  Value factor = s.mul(x, s.number(-2 * sqrtTwoOverPi));
+  return gated(s, x, s.mul(factor, s.add(square, s.number(1.0))));
 }
 
 /// A logistic sigmoid and its derivative, neither of which cancels.
@@ -47,8 +59,7 @@ Value swishSlope(Scalars &s, Value x, double slope) {
   return gatedSlope(s, x, s.mul(x, s.number(slope)), s.number(slope));
 }
 
-/// The derivative of x / 2 * (1 + tanh(u)) = x * sigmoid(2 u) with
-/// u = sqrt(2 / pi) * (x + 0.044715 x^3).
+/// The derivative of geluTanh.
 Value geluTanhSlope(Scalars &s, Value x) {
   Value one = s.number(1.0), factor = s.number(2 * sqrtTwoOverPi);
   Value square = s.mul(s.mul(x, s.number(0.044715)), x);
@@ -73,19 +84,11 @@ Value gpt2::buildActivation(OpBuilder &builder, Location loc,
                             ActivationKind kind, Value x) {
   Scalars s(builder, loc);
   switch (kind) {
-  case ActivationKind::GeluTanh: {
-    Value cube = s.mul(s.mul(x, x), x);
-    Value inner = s.add(s.mul(cube, s.number(0.044715)), x);
-    return applyGate(s, x, s.tanh(s.mul(inner, s.number(sqrtTwoOverPi))));
-  }
+  case ActivationKind::GeluTanh:
+  case ActivationKind::GeluFast:
+    return geluTanh(s, x);
   case ActivationKind::GeluErf:
     return applyGate(s, x, s.erf(s.mul(x, s.number(sqrtHalf))));
-  case ActivationKind::GeluFast: {
-    Value square = s.mul(s.mul(x, s.number(0.044715)), x);
-    Value inner =
-        s.mul(s.mul(x, s.number(sqrtTwoOverPi)), s.add(square, s.number(1.0)));
-    return applyGate(s, x, s.tanh(inner));
-  }
   case ActivationKind::QuickGelu:
     return swish(s, x, 1.702);
   case ActivationKind::Relu:

@@ -8,6 +8,8 @@
 #include "compiler/Codegen/CUDA/Nvrtc.h"
 #include "compiler/Codegen/CUDA/RowEmitter.h"
 #include "dialects/Plan/PlanOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -36,10 +38,40 @@ static std::string indent(StringRef text) {
   return result;
 }
 
-/// exp, tanh, erf and log become the operations that the CPU target runs too,
-/// so that both agree bit for bit; everything else has an exact form. Only the
-/// exponentials of rows too wide for registers, softmax over a vocabulary,
-/// stay: expanded they would take longer than the memory.
+/// exp as the GPU's own instruction, 2^x.
+static void approximate(math::ExpOp exp) {
+  OpBuilder builder(exp);
+  Location loc = exp.getLoc();
+  constexpr float log2OfE = 0x1.715476p+0f;
+  Value scale =
+      arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(log2OfE));
+  Value power = arith::MulFOp::create(builder, loc, exp.getOperand(), scale);
+  exp.replaceAllUsesWith(math::Exp2Op::create(builder, loc, power).getResult());
+  exp.erase();
+}
+
+/// Where the GPU's approximations of exp and of quotients are as good as exact
+/// ones: in maps that round their result to 16 bits (they err by some 2^-21),
+/// and exp in rows too wide for registers, softmax over a vocabulary.
+static void approximateRounded(plan::KernelOp kernel, bool isWide) {
+  kernel.walk([&](linalg::GenericOp op) {
+    bool isRounded = llvm::all_of(op->getResultTypes(), [](Type type) {
+      return getElementTypeOrSelf(type).isF16() ||
+             getElementTypeOrSelf(type).isBF16();
+    });
+    for (Operation &inner : llvm::make_early_inc_range(*op.getBody())) {
+      if (auto exp = dyn_cast<math::ExpOp>(inner); exp && (isRounded || isWide))
+        approximate(exp);
+      else if (auto quotient = dyn_cast<arith::DivFOp>(inner);
+               quotient && isRounded)
+        quotient.setFastmath(arith::FastMathFlags::arcp);
+    }
+  });
+}
+
+/// The other exp, and tanh, erf and log become the operations that the CPU
+/// target runs too, so that both agree bit for bit; everything else has an
+/// exact form.
 static LogicalResult expandMath(plan::KernelOp kernel) {
   bool isWide = false;
   if (kernel.isRow()) {
@@ -49,9 +81,10 @@ static LogicalResult expandMath(plan::KernelOp kernel) {
       return failure();
     isWide = chooseRowLayout(*program).isWide();
   }
+  approximateRounded(kernel, isWide);
   RewritePatternSet patterns(kernel.getContext());
-  populateMathPolynomialApproximationPatterns(patterns, [=](StringRef name) {
-    return (name == math::ExpOp::getOperationName() && !isWide) ||
+  populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+    return name == math::ExpOp::getOperationName() ||
            name == math::TanhOp::getOperationName() ||
            name == math::ErfOp::getOperationName() ||
            name == math::LogOp::getOperationName();

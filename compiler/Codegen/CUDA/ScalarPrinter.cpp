@@ -142,9 +142,13 @@ LogicalResult ScalarPrinter::printFloat(Operation &op) {
                            .Case("math.roundeven", "rintf")
                            .Case("math.copysign", "copysignf")
                            .Case("math.fma", "fmaf")
-                           .Case("math.exp", "expApprox")
+                           .Case("math.exp2", "exp2Approx")
                            .Default("");
-  if (!infix.empty())
+  auto quotient = dyn_cast<arith::DivFOp>(op);
+  if (quotient && arith::bitEnumContainsAny(quotient.getFastmath(),
+                                            arith::FastMathFlags::arcp))
+    declare(result, "divideApprox(" + Twine(a) + ", " + b + ")");
+  else if (!infix.empty())
     declare(result, Twine(a) + infix + b);
   else if (name == "arith.negf")
     declare(result, "-" + Twine(a));

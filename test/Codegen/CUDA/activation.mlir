@@ -18,7 +18,14 @@
 // CHECK: Pack<float, 1>
 // CHECK: fmaf(
 // CHECK: asFloat((unsigned)
-// CHECK-NOT: {{expf|logf}}
+// CHECK-NOT: {{expf|logf|Approx}}
+
+// What is rounded to 16 bits need not be exact before.
+// CHECK-LABEL: row @rounded
+// CHECK: [[P:t[0-9]+]] = {{t[0-9]+}} * 0x1.715476p+0f;
+// CHECK: [[E:t[0-9]+]] = exp2Approx([[P]]);
+// CHECK: [[D:t[0-9]+]] = [[E]] + 0x1p+0f;
+// CHECK: divideApprox({{t[0-9]+}}, [[D]]);
 
 // One column: a row's scalar, a thread a row.
 // CHECK-LABEL: row @one_column
@@ -94,6 +101,24 @@ plan.kernel @exp_log "row" body {
     linalg.yield %y : f32
   } -> tensor<?x3xf32>
   plan.yield %y : tensor<?x3xf32>
+}
+
+plan.kernel @rounded "row" body {
+^bb0(%rows: index, %x: tensor<?x8xbf16>):
+  %ey = tensor.empty(%rows) : tensor<?x8xbf16>
+  %y = linalg.generic {indexing_maps = [#element, #element], iterator_types = ["parallel", "parallel"]}
+    ins(%x : tensor<?x8xbf16>) outs(%ey : tensor<?x8xbf16>) {
+  ^bb0(%a: bf16, %o: bf16):
+    %e = arith.extf %a : bf16 to f32
+    %ne = arith.negf %e : f32
+    %ex = math.exp %ne : f32
+    %one = arith.constant 1.0 : f32
+    %p1 = arith.addf %ex, %one : f32
+    %y = arith.divf %e, %p1 : f32
+    %t = arith.truncf %y : f32 to bf16
+    linalg.yield %t : bf16
+  } -> tensor<?x8xbf16>
+  plan.yield %y : tensor<?x8xbf16>
 }
 
 plan.kernel @one_column "row" body {

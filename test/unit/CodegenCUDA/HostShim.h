@@ -104,11 +104,19 @@ struct Scalar<half> : Scalar16<half> {};
 template <>
 struct Scalar<bf16> : Scalar16<bf16> {};
 
+float maxNan(float a, float b);
+
 template <class T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
   T value[N];
   typename Scalar<T>::type get(int k) const {
     return Scalar<T>::read(value[k]);
+  }
+  float max() const {
+    float result = get(0);
+    for (int k = 1; k < N; ++k)
+      result = maxNan(result, get(k));
+    return result;
   }
   void set(const typename Scalar<T>::type *from) {
     for (int k = 0; k < N; ++k)
@@ -152,7 +160,7 @@ T __ldcg(const T *from) {
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline float __int_as_float(int bits) { return asFloat(bits); }
 inline float exp2Approx(float x) { return std::exp2(x); }
-inline float expApprox(float x) { return std::exp(x); }
+inline float divideApprox(float a, float b) { return a / b; }
 template <int VECTORS, class Vector>
 void prefetchRow(const Vector *, int, int) {}
 

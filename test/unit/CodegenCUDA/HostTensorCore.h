@@ -8,8 +8,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-namespace attention {
-
 inline void requireAligned(const void *address, unsigned bytes) {
   if (reinterpret_cast<uintptr_t>(address) % bytes == 0)
     return;
@@ -37,6 +35,10 @@ inline void awaitCopies() {
 }
 
 inline int hidden(int value) { return value; }
+template <class Vector>
+void hide(Vector &) {}
+
+namespace attention {
 
 typedef const char *SharedAddress;
 inline SharedAddress sharedAddress(const void *generic) {

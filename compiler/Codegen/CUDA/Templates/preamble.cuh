@@ -64,6 +64,31 @@ template <> DEVICE float unpack2<bf16>(unsigned pair, int which) {
   return __uint_as_float(which ? pair & 0xffff0000u : pair << 16);
 }
 
+// The larger of each two; NaN wins.
+template <class T> DEVICE unsigned max2(unsigned a, unsigned b);
+template <> DEVICE unsigned max2<half>(unsigned a, unsigned b) {
+  unsigned result;
+  asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  return result;
+}
+template <> DEVICE unsigned max2<bf16>(unsigned a, unsigned b) {
+  unsigned result;
+  asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  return result;
+}
+
+// arith.maximumf and arith.minimumf: NaN wins, -0 is below +0.
+DEVICE float maxNan(float a, float b) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+DEVICE float minNan(float a, float b) {
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+
 // N consecutive values as they lie in memory, moved in pieces of up to 16
 // bytes. N is 1, 2, 4 or 8; k must be a compile-time constant after unrolling.
 template <class T, int N>
@@ -79,6 +104,13 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
 template <class T, int N> struct alignas(2 * N) Pack16 {
   unsigned pair[N / 2];
   DEVICE float get(int k) const { return unpack2<T>(pair[k / 2], k & 1); }
+  DEVICE float max() const {
+    unsigned both = pair[0];
+#pragma unroll
+    for (int k = 1; k < N / 2; ++k)
+      both = max2<T>(both, pair[k]);
+    return maxNan(unpack2<T>(both, 0), unpack2<T>(both, 1));
+  }
   DEVICE void set(const float *from) {
 #pragma unroll
     for (int k = 0; k < N / 2; ++k)
@@ -93,27 +125,19 @@ template <class T> struct Pack16<T, 1> {
 template <int N> struct Pack<half, N> : Pack16<half, N> {};
 template <int N> struct Pack<bf16, N> : Pack16<bf16, N> {};
 
-// arith.maximumf and arith.minimumf: NaN wins, -0 is below +0.
-DEVICE float maxNan(float a, float b) {
-  float result;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-  return result;
-}
-DEVICE float minNan(float a, float b) {
-  float result;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-  return result;
-}
-
-// 2^x to about 2^-22, for softmax.
+// 2^x to about 2^-22.
 DEVICE float exp2Approx(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 
-// Off by some 2^-21 for arguments of softmax.
-DEVICE float expApprox(float x) { return exp2Approx(x * 0x1.715476p+0f); }
+// a / b to about 2^-22; 0 where b exceeds 2^126 and a is finite.
+DEVICE float divideApprox(float a, float b) {
+  float quotient;
+  asm("div.approx.ftz.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+  return quotient;
+}
 
 struct Add {
   template <class T> static DEVICE T of(T a, T b) { return a + b; }
@@ -143,6 +167,8 @@ template <class Op, int L, class T> DEVICE T reduceWarps(T value, T *shared) {
   if (threadIdx.x % 32 == 0)
     shared[threadIdx.x / 32] = value;
   __syncthreads();
+  if constexpr (L == 1024)
+    return reduceLanes<Op, 32>(shared[threadIdx.x % 32]);
   const T *group = shared + threadIdx.x / L * (L / 32);
   value = group[0];
 #pragma unroll
@@ -156,6 +182,44 @@ DEVICE uint4 *dynamicShared() {
   extern __shared__ uint4 dynamicSharedMemory[];
   return dynamicSharedMemory;
 }
+
+// The value, of which the compiler is told nothing.
+DEVICE int hidden(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+// The vector as it is, in a way that no compiler sees through: it does not keep
+// what it has computed of it in registers. Blocks have one row of threads.
+template <class Vector> DEVICE void hide(Vector &vector) {
+  uint4 &words = reinterpret_cast<uint4 &>(vector);
+  const unsigned zero = threadIdx.y;
+  words.x ^= zero;
+  words.y ^= zero;
+  words.z ^= zero;
+  words.w ^= zero;
+}
+
+// Starts to copy BYTES (16, 8 or 4) to shared memory, or zeros; they are there
+// for this thread after its awaitCopies().
+template <int BYTES>
+DEVICE void copyAsync(void *to, const void *from, bool valid) {
+  unsigned address = (unsigned)__cvta_generic_to_shared(to);
+  int size = valid ? BYTES : 0;
+  if constexpr (BYTES == 16) // past the first-level cache
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address),
+                 "l"(from), "r"(size)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address),
+                 "l"(from), "n"(BYTES), "r"(size)
+                 : "memory");
+}
+
+DEVICE void commitCopies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+DEVICE void awaitCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // A load of what is used once, past the caches; `volatile` keeps it ahead of a
 // waitForPrevious() that follows.

@@ -1,4 +1,4 @@
-// Copies to shared memory that run beside the code, and the tensor cores.
+// The tensor cores.
 // SPDX-License-Identifier: Apache-2.0
 //
 // All inline assembly of the flash kernels is here: the tests that run their
@@ -6,32 +6,6 @@
 #ifndef GPT2_HOST_TENSOR_CORE
 
 namespace attention {
-
-// Copies `bytes` (16, 8 or 4) to shared memory, or zeros.
-template <int BYTES>
-DEVICE void copyAsync(void *to, const void *from, bool valid) {
-  unsigned address = (unsigned)__cvta_generic_to_shared(to);
-  int size = valid ? BYTES : 0;
-  if constexpr (BYTES == 16) // past the first-level cache
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address),
-                 "l"(from), "r"(size)
-                 : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address),
-                 "l"(from), "n"(BYTES), "r"(size)
-                 : "memory");
-}
-
-DEVICE void commitCopies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-DEVICE void awaitCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-// The value, of which the compiler is told nothing.
-DEVICE int hidden(int value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
 
 // An address in shared memory, to which constants can be added for nothing.
 typedef unsigned SharedAddress;
