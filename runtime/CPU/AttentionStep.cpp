@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Prefill and eval: blocks of 64 query rows of one head. A block multiplies
-// the keys up to its diagonal (rounded up to a block), masks and normalises,
-// and multiplies the values: half the work of the full square and scores that
-// stay in the second-level cache. Blocks run one to a thread, the longest
-// first. One new token a row (decode): plain loops over the cache
+// the keys up to its diagonal (rounded up to a block), masks, exponentiates,
+// multiplies the values in f32 and normalises: half the work of the full square
+// and scores that stay in the second-level cache. Blocks run one to a thread,
+// the longest first. One new token a row (decode): plain loops over the cache
 // (Simd/Kernels.cpp).
 //
 //===----------------------------------------------------------------------===//
@@ -50,6 +50,9 @@ public:
     scoreBytes = static_cast<int64_t>(
         attentionScoreBytes(isDecode(), static_cast<uint64_t>(maxKeys)));
     scratchBytes = isDecode() ? 0 : attentionScratchBytes;
+    libraryBytes = static_cast<int64_t>(
+        attentionScratchBytes -
+        attentionResultBytes(static_cast<uint64_t>(headSize)));
     int64_t perThread = scoreBytes + scratchBytes;
     int64_t fits = static_cast<int64_t>(workspaceBytes) / perThread;
     if (fits < 1)
@@ -152,8 +155,8 @@ private:
     int64_t pStride = type == DType::F32 ? stride : 2 * stride;
     MatmulShape qk = {rows, keys,     headSize, 3 * width, 1,
                       1,    kvStride, stride,   type,      DType::F32};
-    MatmulShape pv = {rows,     headSize, keys,  pStride, 1,
-                      kvStride, 1,        width, type,    type};
+    MatmulShape pv = {rows,     headSize, keys,     pStride, 1,
+                      kvStride, 1,        headSize, type,    DType::F32};
     return {start, rows, keys, stride, qk, pv};
   }
 
@@ -162,6 +165,8 @@ private:
     std::byte *mine = workspace + thread * (scoreBytes + scratchBytes);
     auto *scores = reinterpret_cast<float *>(mine);
     void *scratch = mine + scoreBytes;
+    auto *values = reinterpret_cast<float *>(mine + scoreBytes + libraryBytes);
+    float *sums = values + blockRows * headSize;
     Block block = blockAt(startOf(b), row, live);
     GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * qk, find(thread, block.qk));
     qk->execute(qkvRow(b * tokens + row, 0, h), headTensor(1, b, h), nullptr,
@@ -172,16 +177,18 @@ private:
       softmax.lse = lse + (b * tokens + row) * heads + h;
     softmax.lseStride = heads;
     softmax.dropout = dropout.of(b, h, row);
+    softmax.sums = sums;
     simd.causalSoftmax(softmax);
     GPT2_ASSIGN_OR_RETURN(OneDnnMatmul * pv, find(thread, block.pv));
-    pv->execute(scores, headTensor(2, b, h), nullptr,
-                outRow(b * tokens + row, h), scratch);
+    pv->execute(scores, headTensor(2, b, h), nullptr, values, scratch);
+    simd.divideRows({values, sums, block.rows, headSize,
+                     outRow(b * tokens + row, h), heads * headSize, type});
     return Status();
   }
 
   Result<OneDnnMatmul *> find(int thread, const MatmulShape &shape) {
     return matmuls.findForThread(thread, shape,
-                                 static_cast<uint64_t>(scratchBytes));
+                                 static_cast<uint64_t>(libraryBytes));
   }
 
   const std::byte *qkv;
@@ -200,6 +207,7 @@ private:
   const SimdKernels &simd;
   OneDnnPool &matmuls;
   int64_t slots = 0, maxKeys = 0, scoreBytes = 0, scratchBytes = 0;
+  int64_t libraryBytes = 0; // of the scratch; then come a block's results
   int teamThreads = 1;
   int threads = 1; // those that the workspace has scratch for
 };

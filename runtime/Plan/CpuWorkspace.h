@@ -22,9 +22,15 @@ inline constexpr uint64_t maxMatvecRows = 8;
 /// Query rows of one block of attention.
 inline constexpr uint64_t attentionBlockRows = 64;
 
-/// oneDNN's scratch of one block of attention or of its gradient (measured:
-/// under 300 KiB at head sizes up to 256).
+/// Scratch of one block of attention or of its gradient: oneDNN's (measured:
+/// under 300 KiB at head sizes up to 256) and the block's result.
 inline constexpr uint64_t attentionScratchBytes = 512 << 10;
+
+/// The product of a block's weights and the values in f32, and the divisors of
+/// its rows: 64.25 KiB at head size 256.
+constexpr uint64_t attentionResultBytes(uint64_t headSize) {
+  return attentionBlockRows * (headSize + 1) * 4;
+}
 
 constexpr uint64_t roundUpTo(uint64_t value, uint64_t step) {
   return (value + step - 1) / step * step;

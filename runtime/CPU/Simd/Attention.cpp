@@ -148,6 +148,35 @@ inline uint32_t queryHash(const AttentionDropout &dropout, int64_t row) {
                       dropout.head);
 }
 
+// Rounds a row's weights in place, drops some, and returns what divides their
+// product with the values: the sum of the weights as they were rounded. With
+// the exact sum the rounding errors of weights that are alike would add up and
+// scale the whole result by up to 2^-9.
+template <typename T>
+float roundWeights(float *row, int64_t count, const AttentionDropout &dropout,
+                   uint32_t query) {
+  auto *out = reinterpret_cast<typename T::Storage *>(row);
+  Block sums = {};
+  for (int64_t j = 0; j < count; j += lanes) {
+    int64_t n = std::min(lanes, count - j);
+    Block weights = {};
+    loadBlock(row + j, n, weights);
+    for (int64_t i = 0; i < lanes; ++i) {
+      auto rounded = T::store(weights[i]);
+      weights[i] = T::load(&rounded);
+      sums[i] += weights[i];
+    }
+    for (int64_t i = 0; dropout.threshold && i < n; ++i)
+      if (!dropoutKeeps(query, static_cast<uint32_t>(j + i), dropout.threshold))
+        weights[i] = 0;
+    storeBlock<T>(weights, out + j, n);
+  }
+  for (int64_t half = lanes / 2; half; half /= 2)
+    for (int64_t i = 0; i < half; ++i)
+      sums[i] += sums[i + half];
+  return dropout.threshold ? sums[0] / dropout.scale : sums[0];
+}
+
 template <typename T>
 void causalSoftmaxTyped(const CausalSoftmaxArgs &args) {
   using S = typename T::Storage;
@@ -157,23 +186,9 @@ void causalSoftmaxTyped(const CausalSoftmaxArgs &args) {
     Softmax softmax = softmaxWeights(row, count, args.scale);
     if (args.lse)
       args.lse[r * args.lseStride] = softmax.largest + std::log(softmax.sum);
-    float inverse = 1.0f / softmax.sum;
-    uint32_t query = queryHash(args.dropout, r);
+    args.sums[r] =
+        roundWeights<T>(row, count, args.dropout, queryHash(args.dropout, r));
     S *out = reinterpret_cast<S *>(row);
-    for (int64_t j = 0; j < count; j += lanes) {
-      int64_t n = std::min(lanes, count - j);
-      Block weights = {};
-      loadBlock(row + j, n, weights);
-      for (float &weight : weights)
-        weight *= inverse;
-      if (args.dropout.threshold) {
-        Block factors;
-        dropFactors(args.dropout, query, j, factors);
-        for (int64_t i = 0; i < lanes; ++i)
-          weights[i] *= factors[i];
-      }
-      storeBlock<T>(weights, out + j, n);
-    }
     std::fill(out + count, out + args.columns, S(0));
   }
 }
@@ -183,6 +198,24 @@ void causalSoftmax(const CausalSoftmaxArgs &args) {
     causalSoftmaxTyped<F32>(args);
   else
     causalSoftmaxTyped<BF16>(args);
+}
+
+template <typename T>
+void divideRowsTyped(const DivideRowsArgs &args) {
+  auto *out = static_cast<typename T::Storage *>(args.out);
+  for (int64_t r = 0; r < args.rows; ++r, out += args.outStride) {
+    const float *values = args.values + r * args.columns;
+    float inverse = 1.0f / args.sums[r];
+    for (int64_t c = 0; c < args.columns; ++c)
+      out[c] = T::store(values[c] * inverse);
+  }
+}
+
+void divideRows(const DivideRowsArgs &args) {
+  if (args.type == DType::F32)
+    divideRowsTyped<F32>(args);
+  else
+    divideRowsTyped<BF16>(args);
 }
 
 template <typename T>

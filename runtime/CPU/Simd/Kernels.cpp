@@ -96,9 +96,11 @@ void matvec(const MatvecArgs &args, int64_t begin, int64_t end) {
 } // namespace GPT2_SIMD_NAMESPACE
 
 extern const SimdKernels GPT2_SIMD_KERNELS;
-const SimdKernels GPT2_SIMD_KERNELS = {
-    GPT2_SIMD_NAME, GPT2_SIMD_NAMESPACE::matvec,
-    GPT2_SIMD_NAMESPACE::decodeAttention, GPT2_SIMD_NAMESPACE::causalSoftmax,
-    GPT2_SIMD_NAMESPACE::softmaxGrad};
+const SimdKernels GPT2_SIMD_KERNELS = {GPT2_SIMD_NAME,
+                                       GPT2_SIMD_NAMESPACE::matvec,
+                                       GPT2_SIMD_NAMESPACE::decodeAttention,
+                                       GPT2_SIMD_NAMESPACE::causalSoftmax,
+                                       GPT2_SIMD_NAMESPACE::divideRows,
+                                       GPT2_SIMD_NAMESPACE::softmaxGrad};
 
 } // namespace gpt2rt::cpu

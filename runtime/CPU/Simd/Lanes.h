@@ -22,6 +22,7 @@ namespace gpt2rt::cpu::GPT2_SIMD_NAMESPACE {
 void matvec(const MatvecArgs &args, int64_t begin, int64_t end);
 void decodeAttention(const DecodeAttentionArgs &args);
 void causalSoftmax(const CausalSoftmaxArgs &args);
+void divideRows(const DivideRowsArgs &args);
 void softmaxGrad(const SoftmaxGradArgs &args);
 
 // Floats in a vector register of this copy.

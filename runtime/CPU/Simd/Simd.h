@@ -53,10 +53,11 @@ struct AttentionDropout {
   float scale = 1;
 };
 
-/// Softmax of a block of score rows: row i keeps columns [0, visible + i],
-/// the others become 0. Probabilities are written as `type` over the scores'
-/// own rows (in place, `stride` floats apart), so a row of 16-bit
-/// probabilities starts where its scores did.
+/// Softmax of a block of score rows, but for its division: weights are
+/// exp(scale * score), the row's largest being 1. Row i keeps columns
+/// [0, visible + i], the others become 0. Weights are written as `type` over
+/// the scores' own rows (in place, `stride` floats apart), so a row of 16-bit
+/// weights starts where its scores did.
 struct CausalSoftmaxArgs {
   float *scores;
   int64_t rows;
@@ -69,6 +70,19 @@ struct CausalSoftmaxArgs {
   float *lse = nullptr;
   int64_t lseStride = 0;
   AttentionDropout dropout = {};
+  /// Of row i: what its product with the values is to be divided by.
+  float *sums = nullptr;
+};
+
+/// out[r, c] = values[r, c] / sums[r].
+struct DivideRowsArgs {
+  const float *values; ///< [rows, columns]
+  const float *sums;   ///< [rows]
+  int64_t rows;
+  int64_t columns;
+  void *out;
+  int64_t outStride; ///< Elements between rows.
+  DType type;        ///< Of `out`: F32 or BF16.
 };
 
 /// The backward of CausalSoftmaxArgs for one block of rows: from scores S and
@@ -99,6 +113,7 @@ struct SimdKernels {
   void (*matvec)(const MatvecArgs &args, int64_t begin, int64_t end);
   void (*decodeAttention)(const DecodeAttentionArgs &args);
   void (*causalSoftmax)(const CausalSoftmaxArgs &args);
+  void (*divideRows)(const DivideRowsArgs &args);
   void (*softmaxGrad)(const SoftmaxGradArgs &args);
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/Device/DropoutMath.h"
 #include "runtime/Support/Convert.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -154,31 +155,52 @@ TEST_P(SimdTest, DecodeAttentionEqualsSoftmaxInDouble) {
     }
 }
 
-TEST_P(SimdTest, CausalSoftmaxMasksAndNormalises) {
+TEST_P(SimdTest, CausalSoftmaxMasksAndSumsWhatItRounded) {
   auto [kernels, type] = GetParam();
   const int64_t rows = 5, columns = 64, stride = 64, visible = 40;
   Tensor values(DType::F32, rows * stride, 8);
   std::vector<float> scores = values.f32;
   // What lies behind the mask must not matter.
   scores[2 * stride + visible + 3] = INFINITY;
-  kernels->causalSoftmax(
-      {scores.data(), rows, columns, stride, visible, 0.5f, type});
+  float sums[rows];
+  CausalSoftmaxArgs args = {scores.data(), rows, columns, stride,
+                            visible,       0.5f, type};
+  args.sums = sums;
+  kernels->causalSoftmax(args);
   for (int64_t r = 0; r < rows; ++r) {
-    double sum = 0;
-    for (int64_t c = 0; c <= visible + r; ++c)
-      sum += std::exp(0.5 * values.exact[r * stride + c]);
+    const double *exact = &values.exact[r * stride];
+    double largest = *std::max_element(exact, exact + visible + r + 1), sum = 0;
     const float *row = &scores[r * stride];
     for (int64_t c = 0; c < columns; ++c) {
       double got =
           type == DType::F32
               ? row[c]
               : bfloat16ToFloat(reinterpret_cast<const uint16_t *>(row)[c]);
-      double want = c <= visible + r
-                        ? std::exp(0.5 * values.exact[r * stride + c]) / sum
-                        : 0;
+      double want = c <= visible + r ? std::exp(0.5 * (exact[c] - largest)) : 0;
+      sum += got;
       ASSERT_NEAR(got, want, tolerance()) << "row " << r << " column " << c;
     }
+    EXPECT_NEAR(sums[r], sum, 1e-6 * sum) << "row " << r;
   }
+}
+
+TEST_P(SimdTest, DivideRowsRoundsOnce) {
+  auto [kernels, type] = GetParam();
+  const int64_t rows = 3, columns = 37, stride = 50;
+  Tensor values(DType::F32, rows * columns, 12), out(type, rows * stride, 13);
+  Tensor before = out;
+  const float sums[rows] = {1, 4, 3};
+  kernels->divideRows(
+      {values.f32.data(), sums, rows, columns, out.data(), stride, type});
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < stride; ++c) {
+      float want = values.f32[r * columns + c] * (1 / sums[r]);
+      ASSERT_EQ(out.at(r * stride + c),
+                c >= columns         ? before.at(r * stride + c)
+                : type == DType::F32 ? want
+                                     : bfloat16ToFloat(floatToBFloat16(want)))
+          << "row " << r << " column " << c;
+    }
 }
 
 // Forward weights, their logarithm, and the backward pass of one block, with a
@@ -191,9 +213,9 @@ TEST_P(SimdTest, SoftmaxGradUndoesSoftmaxWithDropout) {
   Tensor s(DType::F32, rows * stride, 8), g(DType::F32, rows * stride, 9);
   Tensor out(type, rows * d, 10), dout(type, rows * d, 11);
   std::vector<float> weights = s.f32, scores = s.f32, gradients = g.f32;
-  std::vector<float> lse(2 * rows);
+  std::vector<float> lse(2 * rows), sums(rows);
   kernels->causalSoftmax({weights.data(), rows, columns, stride, visible, scale,
-                          type, lse.data(), 2, dropout});
+                          type, lse.data(), 2, dropout, sums.data()});
   kernels->softmaxGrad({scores.data(), gradients.data(), rows, columns, stride,
                         visible, scale, type, lse.data(), 2, out.data(),
                         dout.data(), d, d, dropout});
@@ -219,7 +241,7 @@ TEST_P(SimdTest, SoftmaxGradUndoesSoftmaxWithDropout) {
           dropoutKeeps(query, static_cast<uint32_t>(c), 0x55555555u) ? 1.5 : 0;
       double gradient = p * (g.exact[r * stride + c] * factor - mean) * scale;
       double error = tolerance() * (1 + std::abs(mean));
-      EXPECT_NEAR(at(weights, r, c), p * factor, error);
+      EXPECT_NEAR(at(weights, r, c) / sums[r], p * factor, error);
       EXPECT_NEAR(at(scores, r, c), p * factor, error);
       EXPECT_NEAR(at(gradients, r, c), gradient, error) << r << ", " << c;
     }

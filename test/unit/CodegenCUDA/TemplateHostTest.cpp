@@ -174,6 +174,27 @@ void checkPackedFlash(const std::string &kernel, Attention a) {
   EXPECT_LT(relativeError(out.values, expected), a.tolerance());
 }
 
+/// Key 0 scores 0, all others -0.6875, whose weight of 0.50283 is rounded; all
+/// values are one number, which every mean of them is, however they weigh.
+void checkEqualValues(const std::string &kernel, Attention a, float value) {
+  int rows = 2 * positions;
+  Array qkv(a.dtype, rows * 3 * a.width(), 0),
+      out(a.dtype, rows * a.width(), 0);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < a.width(); ++c) {
+      float *row = &qkv.values[r * 3 * a.width() + c];
+      bool first = c % a.headSize == 0;
+      row[0] = first;
+      row[a.width()] = first && r % positions ? -5.5f : 0.0f;
+      row[2 * a.width()] = value;
+    }
+  qkv.store();
+  launch(kernel, {&qkv.buffer, &out.buffer}, rows);
+  out.load();
+  for (size_t i = 0; i < out.values.size(); ++i)
+    ASSERT_EQ(out.values[i], value) << "row " << i / a.width();
+}
+
 TEST(TemplateHost, DecodeAttention) {
   checkDecode("decode_half_64", {DType::F16, 64});
 }
@@ -193,6 +214,10 @@ TEST(TemplateHost, FlashAttentionOverItsOwnRows) {
 TEST(TemplateHost, FlashAttentionInTf32) {
   checkCachedFlash("flash_tf32_64_cached", {DType::F32, 64, true});
   checkPackedFlash("flash_tf32_80", {DType::F32, 80, true});
+}
+
+TEST(TemplateHost, FlashAttentionWeighsWithWhatItSums) {
+  checkEqualValues("flash_bfloat_80", {DType::BF16, 80}, 1.984375f);
 }
 
 TEST(TemplateHost, CacheAppend) {

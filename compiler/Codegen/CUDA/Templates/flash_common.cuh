@@ -25,8 +25,8 @@ struct Sequence {
   unsigned sample; // its part of dropout's hash
 };
 
-// A kernel's work.
-template <class T, bool = ON_TENSOR_CORES<T>>
+// A kernel's work. LSE: it also gives log-sum-exps.
+template <class T, bool LSE = false, bool = ON_TENSOR_CORES<T>>
 struct Flash;
 
 #if CACHED

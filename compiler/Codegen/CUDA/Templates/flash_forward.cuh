@@ -4,8 +4,8 @@
 // flash_attention that also gives each row's log-sum-exp of its scaled scores
 // and drops probabilities. Grid: (tiles of query rows, heads, sequences).
 
-extern "C" __global__ void __launch_bounds__(attention::Flash<DTYPE>::THREADS,
-                                             2)
+extern "C" __global__ void __launch_bounds__(
+    attention::Flash<DTYPE, true>::THREADS, 2)
     KERNEL_NAME(const DTYPE *qkv,
 #if DROPOUT_THRESHOLD
                 const int *rng,
@@ -23,5 +23,5 @@ extern "C" __global__ void __launch_bounds__(attention::Flash<DTYPE>::THREADS,
 #if DROPOUT_THRESHOLD
   sequence.sample = attention::sampleKey(rng, dropoutId, blockIdx.z);
 #endif
-  attention::Flash<DTYPE>::run(sequence);
+  attention::Flash<DTYPE, true>::run(sequence);
 }

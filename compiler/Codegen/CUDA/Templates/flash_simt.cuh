@@ -6,8 +6,8 @@
 
 namespace attention {
 
-template <class T>
-struct Flash<T, false> {
+template <class T, bool LSE>
+struct Flash<T, LSE, false> {
   static constexpr int ROWS = 64, KEYS = SIMT_OTHER, THREADS = SIMT_THREADS;
   static constexpr int BLOCKS = SIMT_BLOCKS;
 

@@ -10,6 +10,11 @@
 // element type for the second product. Tiles near the end of the sequence,
 // which are the longest, get the first block numbers.
 //
+// The denominator is the sum of the probabilities as they were rounded: errors
+// of those that are alike would else add up and scale a whole output row, by up
+// to 2^-9 in bf16. The tensor cores sum them, as one more column of values that
+// are all 1. Training wants the exact sum, before dropout, for its log.
+//
 // In tf32 a query takes twice the registers, so a warp takes a tile of keys in
 // halves where it owns 32 rows, and wide heads have tiles of 32 keys, which
 // every GPU's shared memory holds. Every operand is rounded as it comes from
@@ -22,8 +27,8 @@
 
 namespace attention {
 
-template <class T>
-struct Flash<T, true> {
+template <class T, bool LSE>
+struct Flash<T, LSE, true> {
   // Two row tiles share each load of a key or value.
   static constexpr int M = !CACHED && PADDED <= 64 ? 2 : 1;
   static constexpr int WARP_ROWS = 16 * M, ROWS = 4 * WARP_ROWS;
@@ -34,7 +39,9 @@ struct Flash<T, true> {
   static constexpr int KEY_TILES = CHUNK / 8;
   static constexpr int STAGE = KEYS * TILE_STRIDE; // elements of a K or V tile
 
-  float out[M][HEAD_TILES][4], sum[M][2], largest[M][2];
+  float out[M][HEAD_TILES][4], largest[M][2];
+  // Element 2r is row r's: its whole sum, or with LSE that of this lane's keys.
+  float sum[M][4];
   unsigned queryKeys[M][2];
 
   // Turns scores into probabilities and rescales what was summed before. Each
@@ -61,11 +68,12 @@ struct Flash<T, true> {
         for (int e = 0; e < 2; ++e) {
           float &score = scores[m][n][2 * r + e];
           score = exp2Approx(fmaf(score, SCORE_SCALE, -offset));
-          total += score;
+          if constexpr (LSE)
+            total += score;
           if constexpr (DROPS)
             score *= dropoutFactor(queryKeys[m][r], column + 8 * n + e);
         }
-      sum[m][r] = fmaf(sum[m][r], rescale, total);
+      sum[m][2 * r] = fmaf(sum[m][2 * r], rescale, total);
 #pragma unroll
       for (int n = 0; n < HEAD_TILES; ++n) {
         out[m][n][2 * r] *= rescale;
@@ -95,7 +103,7 @@ struct Flash<T, true> {
 #pragma unroll
     for (int i = 0; i < 2 * M; ++i) {
       const int m = i / 2, r = i % 2;
-      sum[m][r] = 0.0f;
+      sum[m][2 * r] = sum[m][2 * r + 1] = 0.0f;
       largest[m][r] = -1.0e30f;
       int row = firstRow + 16 * m + threadIdx.x % 32 / 4 + 8 * r;
       queryKeys[m][r] = queryKey(s.sample, row, s.head);
@@ -112,14 +120,15 @@ struct Flash<T, true> {
       float scale[2];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        // Four lanes share a row, each with the sum of its own keys.
-        float total =
-            sum[m][r] + __shfl_xor_sync(0xffffffffu, sum[m][r], 1);
-        total += __shfl_xor_sync(0xffffffffu, total, 2);
+        float total = sum[m][2 * r];
+        if constexpr (LSE) { // four lanes share a row
+          total += __shfl_xor_sync(0xffffffffu, total, 1);
+          total += __shfl_xor_sync(0xffffffffu, total, 2);
+          int row = firstRow + 16 * m + lane / 4 + 8 * r;
+          if (lane % 4 == 0 && row < s.tokens)
+            s.lse[long(row) * HEADS] = fmaf(largest[m][r], SCALE, logf(total));
+        }
         scale[r] = 1.0f / total;
-        int row = firstRow + 16 * m + lane / 4 + 8 * r;
-        if (s.lse && lane % 4 == 0 && row < s.tokens)
-          s.lse[long(row) * HEADS] = fmaf(largest[m][r], SCALE, logf(total));
       }
       storeRows(s.out, long(WIDTH), firstRow + 16 * m, s.tokens, out[m],
                 scale);
@@ -146,6 +155,8 @@ struct Flash<T, true> {
       unsigned p[M][4];
       packColumns<T>(p, scores, step);
       multiplyColumns(out, p, stage + STAGE, step * STEP);
+      if constexpr (!LSE)
+        addRows<T>(sum, p);
     }
   }
 

@@ -156,6 +156,19 @@ DEVICE void multiplyColumns(float (&c)[M][N][4], const unsigned (&a)[M][4],
   }
 }
 
+// c += a * ones: adds each row's sum, to all columns.
+template <class T, int M>
+DEVICE void addRows(float (&c)[M][4], const unsigned (&a)[M][4]) {
+  unsigned ones;
+  if constexpr (sizeof(T) == 2)
+    ones = pack2<T>(1.0f, 1.0f);
+  else
+    ones = roundToTf32(1.0f);
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+    multiply(c[m], a[m], ones, ones, T());
+}
+
 // Columns [STEP step, STEP step + STEP) of accumulators as left operands.
 template <class T, int M, int N>
 DEVICE void packColumns(unsigned (&a)[M][4], const float (&c)[M][N][4],
