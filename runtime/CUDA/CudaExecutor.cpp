@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/CudaExecutor.h"
 
+#include "runtime/CUDA/Branches.h"
 #include "runtime/CUDA/GraphProgram.h"
 #include "runtime/CUDA/HostMirror.h"
 #include "runtime/CUDA/Upload.h"
@@ -19,6 +20,9 @@ namespace gpt2rt {
 namespace {
 
 using namespace cuda;
+
+/// Fewer kernels are not worth a fork and a join.
+constexpr size_t leastIndependent = 8;
 
 class CudaExecutor : public Executor {
 public:
@@ -114,7 +118,8 @@ Status CudaExecutor::warmUpMatmuls() {
   for (const Program &program : programs)
     for (const std::unique_ptr<Step> &step : program.steps)
       if (step->isMatmul())
-        GPT2_RETURN_IF_ERROR(step->enqueue(*context, /*afterKernel=*/false));
+        GPT2_RETURN_IF_ERROR(step->enqueue(*context, context->stream(),
+                                           /*afterKernel=*/false));
   return context->synchronize();
 }
 
@@ -123,8 +128,9 @@ Status CudaExecutor::captureGraphs() {
     const fb::Program &program = plan.program(static_cast<uint32_t>(i));
     if (program.role() == fb::Role::Init)
       continue;
-    Result<GraphProgram> graph =
-        GraphProgram::capture(*context, programs[i].steps, programs[i].copy);
+    Result<GraphProgram> graph = GraphProgram::capture(
+        *context, programs[i].steps,
+        findIndependentRuns(plan, program, leastIndependent), programs[i].copy);
     if (!graph.ok())
       return graph.status().withContext(
           strCat("program '", program.name()->string_view(), "'"));

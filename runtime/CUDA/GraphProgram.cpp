@@ -3,9 +3,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/GraphProgram.h"
 
+#include "runtime/CUDA/Branches.h"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -72,25 +76,52 @@ private:
   std::atomic<bool> isOpen = false;
 };
 
-} // namespace
-
-Status cuda::enqueueAll(const Context &context, const Steps &steps) {
+/// Runs of independent steps (Branches.h) side by side, the rest in a row.
+/// `branches` may be null where there are none.
+Status enqueueRuns(const Context &context, const Steps &steps,
+                   const std::vector<int> &runs, Branches *branches) {
+  bool isProgrammatic = context.driver().version >= programmaticGraphs;
   bool afterKernel = false;
-  for (const std::unique_ptr<Step> &step : steps) {
-    GPT2_RETURN_IF_ERROR(step->enqueue(context, afterKernel));
-    afterKernel =
-        step->isKernel() && context.driver().version >= programmaticGraphs;
+  for (size_t begin = 0, end = 0; begin < steps.size(); begin = end) {
+    end = begin + 1;
+    if (runs[begin] < 0) {
+      GPT2_RETURN_IF_ERROR(
+          steps[begin]->enqueue(context, context.stream(), afterKernel));
+      afterKernel = isProgrammatic && steps[begin]->isKernel();
+      continue;
+    }
+    while (end < steps.size() && runs[end] == runs[begin])
+      ++end;
+    GPT2_RETURN_IF_ERROR(
+        branches->enqueue(std::span(steps).subspan(begin, end - begin),
+                          afterKernel, isProgrammatic));
+    afterKernel = false;
   }
   return Status();
 }
 
+} // namespace
+
+Status cuda::enqueueAll(const Context &context, const Steps &steps) {
+  return enqueueRuns(context, steps, std::vector<int>(steps.size(), -1),
+                     /*branches=*/nullptr);
+}
+
 Result<GraphProgram> GraphProgram::capture(const Context &context,
                                            const Steps &steps,
+                                           const std::vector<int> &runs,
                                            const HostCopy *copy) {
   const Driver &driver = context.driver();
   CUstream stream = context.stream();
+  // They are part of the capture until it ends.
+  std::optional<Branches> branches;
+  if (std::any_of(runs.begin(), runs.end(), [](int run) { return run >= 0; })) {
+    GPT2_ASSIGN_OR_RETURN(Branches opened, Branches::open(context));
+    branches.emplace(std::move(opened));
+  }
   GPT2_CU(driver, cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_RELAXED);
-  Status status = enqueueAll(context, steps);
+  Status status =
+      enqueueRuns(context, steps, runs, branches ? &*branches : nullptr);
   if (status.ok() && copy)
     status = toStatus(
         driver,
@@ -143,7 +174,8 @@ Result<std::vector<double>> cuda::timeSteps(const Context &context,
     GPT2_RETURN_IF_ERROR(gate.close(context));
     Status status = events.record(context.stream());
     for (size_t i = begin; i < end && status.ok(); ++i) {
-      status = steps[i]->enqueue(context, /*afterKernel=*/false);
+      status =
+          steps[i]->enqueue(context, context.stream(), /*afterKernel=*/false);
       if (status.ok())
         status = events.record(context.stream());
     }

@@ -9,8 +9,6 @@
 
 namespace gpt2rt::cuda {
 
-using Steps = std::vector<std::unique_ptr<Step>>;
-
 /// A few bytes of state that a program copies to the host as its last node, so
 /// that reading them after a run costs no call to the driver.
 struct HostCopy {
@@ -22,9 +20,12 @@ struct HostCopy {
 /// Captured once when the plan is loaded, then replayed.
 class GraphProgram {
 public:
-  /// `copy` may be null.
+  /// `runs`: of each step, the run of independent ones that it belongs to
+  /// (findIndependentRuns). `copy` may be null.
   static Result<GraphProgram> capture(const Context &context,
-                                      const Steps &steps, const HostCopy *copy);
+                                      const Steps &steps,
+                                      const std::vector<int> &runs,
+                                      const HostCopy *copy);
   GraphProgram(GraphProgram &&other) noexcept;
   GraphProgram &operator=(GraphProgram &&) = delete;
   ~GraphProgram();

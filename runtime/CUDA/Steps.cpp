@@ -33,7 +33,8 @@ public:
 
   bool isKernel() const override { return true; }
 
-  Status enqueue(const Context &context, bool afterKernel) override {
+  Status enqueue(const Context &context, CUstream stream,
+                 bool afterKernel) override {
     std::vector<void *> arguments;
     for (CUdeviceptr &pointer : pointers)
       arguments.push_back(&pointer);
@@ -49,7 +50,7 @@ public:
     config.blockDimX = kernel.blockThreads;
     config.blockDimY = config.blockDimZ = 1;
     config.sharedMemBytes = kernel.sharedBytes;
-    config.hStream = context.stream();
+    config.hStream = stream;
     config.attrs = &attribute;
     config.numAttrs = programmatic && kernel.waitsItself && afterKernel;
     GPT2_CU(context.driver(), cuLaunchKernelEx, &config, kernel.function,
@@ -70,8 +71,8 @@ public:
   explicit MatmulStep(std::unique_ptr<MatmulCall> call)
       : call(std::move(call)) {}
   bool isMatmul() const override { return true; }
-  Status enqueue(const Context &context, bool) override {
-    return call->run(context.stream());
+  Status enqueue(const Context &, CUstream stream, bool) override {
+    return call->run(stream);
   }
 
 private:
@@ -82,9 +83,8 @@ class CopyStep : public Step {
 public:
   CopyStep(CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
       : to(to), from(from), bytes(bytes) {}
-  Status enqueue(const Context &context, bool) override {
-    GPT2_CU(context.driver(), cuMemcpyDtoDAsync, to, from, bytes,
-            context.stream());
+  Status enqueue(const Context &context, CUstream stream, bool) override {
+    GPT2_CU(context.driver(), cuMemcpyDtoDAsync, to, from, bytes, stream);
     return Status();
   }
 
@@ -98,16 +98,16 @@ public:
   FillStep(CUdeviceptr to, uint64_t elements, unsigned elementBytes,
            uint32_t bits)
       : to(to), elements(elements), elementBytes(elementBytes), bits(bits) {}
-  Status enqueue(const Context &context, bool) override {
+  Status enqueue(const Context &context, CUstream stream, bool) override {
     const Driver &driver = context.driver();
     if (elementBytes == 4)
-      GPT2_CU(driver, cuMemsetD32Async, to, bits, elements, context.stream());
+      GPT2_CU(driver, cuMemsetD32Async, to, bits, elements, stream);
     else if (elementBytes == 2)
       GPT2_CU(driver, cuMemsetD16Async, to, static_cast<uint16_t>(bits),
-              elements, context.stream());
+              elements, stream);
     else
       GPT2_CU(driver, cuMemsetD8Async, to, static_cast<uint8_t>(bits), elements,
-              context.stream());
+              stream);
     return Status();
   }
 

@@ -14,12 +14,16 @@ namespace gpt2rt::cuda {
 class Step {
 public:
   virtual ~Step() = default;
-  /// `afterKernel`: what precedes it on the stream is a kernel of the plan, so
-  /// that it may start before that one has ended if it waits by itself.
-  virtual Status enqueue(const Context &context, bool afterKernel) = 0;
+  /// Onto a stream of the context. `afterKernel`: what precedes it there is a
+  /// kernel of the plan, so that it may start before that one has ended if it
+  /// waits by itself.
+  virtual Status enqueue(const Context &context, CUstream stream,
+                         bool afterKernel) = 0;
   virtual bool isKernel() const { return false; }
   virtual bool isMatmul() const { return false; }
 };
+
+using Steps = std::vector<std::unique_ptr<Step>>;
 
 struct StepContext {
   const Context &context;

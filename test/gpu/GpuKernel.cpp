@@ -28,7 +28,8 @@ public:
 
   bool isKernel() const override { return true; }
 
-  Status enqueue(const cuda::Context &context, bool afterKernel) override {
+  Status enqueue(const cuda::Context &context, CUstream stream,
+                 bool afterKernel) override {
     std::vector<void *> arguments;
     for (CUdeviceptr &pointer : pointers)
       arguments.push_back(&pointer);
@@ -45,7 +46,7 @@ public:
     config.blockDimX = shape.blockThreads;
     config.blockDimY = config.blockDimZ = 1;
     config.sharedMemBytes = shape.dynamicSharedBytes;
-    config.hStream = context.stream();
+    config.hStream = stream;
     config.attrs = &attribute;
     config.numAttrs = afterKernel;
     GPT2_CU(context.driver(), cuLaunchKernelEx, &config, function,
@@ -129,7 +130,7 @@ GpuKernel::~GpuKernel() { (void)bench.context.driver().cuModuleUnload(module); }
 void GpuKernel::run(const LaunchShape &shape, const Arguments &arguments,
                     int rows) {
   TestLaunch launch(function, shape, arguments, rows);
-  require(launch.enqueue(bench.context, false));
+  require(launch.enqueue(bench.context, bench.context.stream(), false));
   require(bench.context.synchronize());
 }
 
@@ -138,8 +139,8 @@ double GpuKernel::time(const LaunchShape &shape, int rows, int launches,
   cuda::Steps steps;
   for (int i = 0; i < launches; ++i)
     steps.push_back(std::make_unique<TestLaunch>(function, shape, of(i), rows));
-  cuda::GraphProgram graph =
-      require(cuda::GraphProgram::capture(bench.context, steps, nullptr));
+  cuda::GraphProgram graph = require(cuda::GraphProgram::capture(
+      bench.context, steps, std::vector<int>(steps.size(), -1), nullptr));
   // Ten replays a sample, so that the host's part is hidden.
   constexpr int replays = 10;
   std::vector<double> samples;

@@ -30,8 +30,8 @@ struct Matrix {
 class MatmulRun : public cuda::Step {
 public:
   explicit MatmulRun(cuda::MatmulCall &call) : call(call) {}
-  Status enqueue(const cuda::Context &context, bool) override {
-    return call.run(context.stream());
+  Status enqueue(const cuda::Context &, CUstream stream, bool) override {
+    return call.run(stream);
   }
 
 private:

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/CudaExecutor.h"
+#include "runtime/CUDA/Branches.h"
 #include "runtime/Device/MemoryAdvice.h"
 #include "runtime/Device/WeightLayout.h"
 #include "runtime/Plan/Operands.h"
@@ -11,6 +12,7 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <map>
 #include <numeric>
 
 using namespace gpt2rt;
@@ -184,6 +186,83 @@ TEST_F(CudaExecutorTest, StateAndCachesBeginAtZero) {
     EXPECT_EQ(bytes, std::vector<std::byte>(bytes.size()))
         << plan->bufferName(i);
   }
+}
+
+/// cudaPlan() with `count` kernels at the end of decode_b1 that read `sampling`
+/// and change a slot of their own.
+fb::PlanT planWithSlots(size_t count) {
+  fb::PlanT plan = cudaPlan();
+  auto state = static_cast<uint32_t>(fb::ArenaKind::State);
+  fb::ArenaT &arena = *plan.arenas[state];
+  for (size_t i = 0; i < count; ++i) {
+    auto slot = std::make_unique<fb::BufferT>();
+    slot->name = "slot" + std::to_string(i);
+    slot->dtype = fb::DType::F32;
+    slot->shape = {16};
+    slot->bytes = 64;
+    slot->arena = state;
+    slot->offset = arena.bytes;
+    slot->program = -1;
+    arena.bytes += 64;
+    fb::LaunchT launch;
+    launch.rows = 1;
+    launch.programmatic = true;
+    launch.buffers = {bufferNamed(plan, "sampling"),
+                      static_cast<uint32_t>(plan.buffers.size())};
+    launch.access = {fb::Access::Read, fb::Access::ReadWrite};
+    plan.buffers.push_back(std::move(slot));
+    auto instruction = std::make_unique<fb::InstructionT>();
+    instruction->op.Set(std::move(launch));
+    plan.programs[programNamed(plan, "decode_b1")]->instructions.push_back(
+        std::move(instruction));
+  }
+  return plan;
+}
+
+/// The runs of decode_b1's last `count` instructions.
+std::vector<int> lastRuns(const fb::PlanT &objects, size_t count) {
+  Result<Plan> plan = parsePlan(objects);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  std::vector<int> runs = cuda::findIndependentRuns(
+      *plan, plan->program(*plan->findProgram("decode_b1")), 3);
+  return std::vector<int>(runs.end() - static_cast<ptrdiff_t>(count),
+                          runs.end());
+}
+
+TEST(Branches, AreOfKernelsThatTouchNothingOfOneAnothers) {
+  fb::PlanT plan = planWithSlots(6);
+  EXPECT_THAT(lastRuns(plan, 6), ElementsAre(0, 0, 0, 0, 0, 0));
+  auto launchOf = [&](size_t slot) {
+    auto &all = plan.programs[programNamed(plan, "decode_b1")]->instructions;
+    return all[all.size() - 6 + slot]->op.AsLaunch();
+  };
+  // One that reads what the first one writes begins another run.
+  launchOf(3)->buffers[0] = bufferNamed(plan, "slot0");
+  EXPECT_THAT(lastRuns(plan, 6), ElementsAre(0, 0, 0, 1, 1, 1));
+  // So does one that writes what the first one reads.
+  launchOf(0)->buffers[0] = bufferNamed(plan, "slot2");
+  EXPECT_THAT(lastRuns(plan, 6), ElementsAre(-1, -1, 0, 0, 0, 0));
+}
+
+TEST_F(CudaExecutorTest, RunsIndependentKernelsSideBySide) {
+  create(planWithSlots(9));
+  EXPECT_EQ(gpu.streams, 1); // others serve the capture alone
+  EXPECT_EQ(gpu.events, 0);
+  std::map<CUstream, std::vector<bool>> programmatic;
+  ASSERT_GE(gpu.launches.size(), 21u);
+  for (size_t i = 12; i < 21; ++i) // behind prefill's and decode_b1's own six
+    programmatic[gpu.launches[i].stream].push_back(
+        gpu.launches[i].programmatic);
+  ASSERT_EQ(programmatic.size(), 4u);
+  CUstream own = gpu.launches[0].stream;
+  for (const auto &[stream, kernels] : programmatic)
+    if (stream == own) // behind a fill
+      EXPECT_THAT(kernels, ElementsAre(false, true, true));
+    else
+      EXPECT_THAT(kernels, ElementsAre(false, true));
+  // Behind the join, nothing starts early.
+  EXPECT_EQ(gpu.launches[21].stream, own);
+  EXPECT_FALSE(gpu.launches[21].programmatic);
 }
 
 TEST_F(CudaExecutorTest, OverlapsKernelsWithKernelsOnly) {

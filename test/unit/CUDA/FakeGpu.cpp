@@ -97,7 +97,8 @@ CUresult launch(const CUlaunchConfig *config, CUfunction function,
       {name,
        {config->gridDimX, config->gridDimY, config->gridDimZ},
        config->blockDimX,
-       config->numAttrs > 0});
+       config->numAttrs > 0,
+       config->hStream});
   if (gpu->onLaunch)
     gpu->enqueue(gpu->onLaunch(name, arguments));
   return CUDA_SUCCESS;
@@ -189,6 +190,9 @@ void bindWork(cuda::Driver &d) {
   d.cuStreamDestroy = [](CUstream) { return drop(gpu->streams); };
   d.cuStreamSynchronize = [](CUstream) {
     ++gpu->synchronizations;
+    return CUDA_SUCCESS;
+  };
+  d.cuStreamWaitEvent = [](CUstream, CUevent, unsigned) {
     return CUDA_SUCCESS;
   };
   d.cuStreamBeginCapture = beginCapture;

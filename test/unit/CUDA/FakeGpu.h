@@ -21,6 +21,7 @@ struct FakeLaunch {
   unsigned grid[3];
   unsigned threads;
   bool programmatic;
+  CUstream stream;
 };
 
 struct FakeGpu {
