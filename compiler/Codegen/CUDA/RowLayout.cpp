@@ -86,7 +86,6 @@ static RowLayout independentColumns(const RowProgram &program) {
   layout.perLane = llvm::divideCeil(layout.vectors, mostLanes);
   layout.lanes = llvm::divideCeil(layout.vectors, layout.perLane);
   layout.blockThreads = std::max(256 / layout.lanes, 1u) * layout.lanes;
-  layout.blocksPerSM = layout.blockThreads > 384 ? 1 : 2;
   // Little is computed, so many loads must be in flight.
   constexpr double budget = 48;
   double held = layout.perLane * layout.vector;
@@ -95,7 +94,14 @@ static RowLayout independentColumns(const RowProgram &program) {
   layout.rowsPerRound = 4;
   while (layout.rowsPerRound > 1 && layout.rowsPerRound * words + sums > budget)
     layout.rowsPerRound /= 2;
-  layout.prefetches = layout.rowsPerRound * words + sums <= budget;
+  double rounds = layout.rowsPerRound * words + sums;
+  layout.prefetches = rounds <= budget;
+  // 512 row blocks run in one wave of four blocks an SM where registers allow
+  // it (addresses take a dozen), else in two waves of two; three would leave a
+  // second wave of a third.
+  constexpr double registersOfSM = 65536;
+  bool fitsOneWave = rounds + 12 <= registersOfSM / (4 * layout.blockThreads);
+  layout.blocksPerSM = fitsOneWave ? 4 : layout.blockThreads > 384 ? 1 : 2;
   return layout;
 }
 

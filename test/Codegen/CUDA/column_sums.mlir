@@ -22,8 +22,9 @@
 // CHECK-LABEL: norm_1600(
 // CHECK: const int lane = threadIdx.x % 128;
 
-// A thread a vector of columns.
-// CHECK-LABEL: sum_2304(
+// A thread a vector of columns, four blocks an SM.
+// CHECK: __launch_bounds__(288, 4)
+// CHECK-NEXT: sum_2304(
 // CHECK: const int lane = threadIdx.x % 288;
 // CHECK: for (int round = first; round < end; round += 4 * groups) {
 
