@@ -71,10 +71,10 @@ inline void loadTransposed(unsigned (&r)[4], SharedAddress from) {
   loadMatrices(r, from, true);
 }
 
-inline void loadPair(unsigned &low, unsigned &high, SharedAddress from) {
-  requireAligned(from, 8);
-  std::memcpy(&low, from, 4);
-  std::memcpy(&high, from + 4, 4);
+inline unsigned loadWord(SharedAddress from) {
+  unsigned word;
+  std::memcpy(&word, from, 4);
+  return word;
 }
 
 /// Half of a unit of what is cut off is added, which carries into the exponent.

@@ -17,13 +17,14 @@
 //
 // In tf32 a query takes twice the registers, so a warp takes a tile of keys in
 // halves where it owns 32 rows, and wide heads have tiles of 32 keys, which
-// every GPU's shared memory holds. Every operand is rounded as it comes from
-// shared memory: that is two instructions, and asynchronous copies stay.
+// every GPU's shared memory holds. Every warp rounds what it loads; rounding a
+// tile once where the copies put it was 15% slower: shared memory is what is
+// short.
 // Floor for gpt2 at 64 x 1024 tokens on an H200: two products of 12 x 64 heads
 // are 103 GFLOP causal, 0.21 ms at 495 TFLOP/s; qkv and out are 0.81 GB, 0.17
 // ms at 4.8 TB/s. One product of 1024 multiplications takes 256 bytes from
 // shared memory, half of that where two row tiles share them: at 128 bytes a
-// cycle as long as the tensor cores take.
+// cycle as long as the tensor cores take. Measured: 0.84 ms.
 
 namespace attention {
 

@@ -120,21 +120,21 @@ DEVICE SharedAddress transposedFragment(const T *tile) {
   if constexpr (sizeof(T) == 2)
     return fragment(tile);
   int lane = threadIdx.x % 32;
-  return sharedAddress(tile) + tileOffset(lane % 4 * 2, lane / 4 * 2);
+  return sharedAddress(tile) + tileOffset(lane % 4 * 2, lane / 4);
 }
 
 // Two column tiles of STEP rows as right operands, one in b[0] and b[1]. No
-// instruction transposes 32-bit elements, so for tf32 terms and columns are
-// numbered as plain loads bring them: terms i and i + 4 are rows 2i and 2i + 1,
-// as packColumns has them, and columns j of the two tiles are columns 2j and
-// 2j + 1 of 16, which storeRows knows. No bank is met twice either.
+// instruction transposes 32-bit elements; for tf32, terms i and i + 4 are rows
+// 2i and 2i + 1, as packColumns has them, so that no bank is met twice. Wider
+// loads would bring two columns to registers that no product takes together.
 template <class T>
 DEVICE void loadColumns(unsigned (&b)[4], SharedAddress from) {
   if constexpr (sizeof(T) == 2) {
     loadTransposed(b, from);
   } else {
-    loadPair(b[0], b[2], from);
-    loadPair(b[1], b[3], from + tileOffset(1, 0));
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      b[i] = loadWord(from + tileOffset(i % 2, i / 2 * 8));
     roundOperands<T>(b);
   }
 }
@@ -190,14 +190,12 @@ DEVICE void packColumns(unsigned (&a)[M][4], const float (&c)[M][N][4],
 }
 
 // Stores 16 rows of a head from `row` on, those below `limit`, each scaled:
-// element r of `scale` belongs to row + lane / 4 + 8r. A lane holds neighbours,
-// two of every 8 columns or for tf32 four of every 16.
+// element r of `scale` belongs to row + lane / 4 + 8r.
 template <class T>
 DEVICE void storeRows(T *to, long stride, int row, int limit,
                       const float (&c)[HEAD_TILES][4],
                       const float (&scale)[2]) {
-  constexpr int N = sizeof(T) == 2 ? 2 : 4;  // columns that a lane holds
-  constexpr int W = V < N ? V : N;           // of one access
+  constexpr int W = V < 2 ? V : 2; // of the two columns that a lane holds
   int lane = threadIdx.x % 32;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -205,16 +203,14 @@ DEVICE void storeRows(T *to, long stride, int row, int limit,
     if (at >= limit)
       continue;
 #pragma unroll
-    for (int n = 0; n < HEAD_TILES; n += N / 2)
+    for (int n = 0; n < HEAD_TILES; ++n)
 #pragma unroll
-      for (int i = 0; i < N; i += W) {
-        int column = n * 8 + lane % 4 * N + i;
+      for (int i = 0; i < 2; i += W) {
+        int column = n * 8 + lane % 4 * 2 + i;
         float values[W];
 #pragma unroll
         for (int k = 0; k < W; ++k)
-          values[k] = (N == 2 ? c[n][2 * r + i + k]
-                              : c[n + (i + k) % 2][2 * r + (i + k) / 2]) *
-                      scale[r];
+          values[k] = c[n][2 * r + i + k] * scale[r];
         Pack<T, W> pack;
         pack.set(values);
         if (column < HEAD_SIZE)

@@ -30,19 +30,26 @@ DEVICE void loadTransposed(unsigned (&r)[4], SharedAddress address) {
       : "memory");
 }
 
-// Two neighbours of 32 bits.
-DEVICE void loadPair(unsigned &low, unsigned &high, SharedAddress address) {
-  asm volatile("ld.shared.v2.b32 {%0,%1}, [%2];"
-               : "=r"(low), "=r"(high)
+// 32 bits.
+DEVICE unsigned loadWord(SharedAddress address) {
+  unsigned result;
+  asm volatile("ld.shared.b32 %0, [%1];"
+               : "=r"(result)
                : "r"(address)
                : "memory");
+  return result;
 }
 
-// The nearest value of 10 bits of mantissa, of two the larger one. A tensor
-// core takes all 32 bits and would cut the others off.
+// The nearest value of 10 bits of mantissa. A tensor core takes all 32 bits and
+// would cut the others off. From sm_90 on ties go to even, which is one
+// instruction there; before, the only kind is away from zero, which is two.
 DEVICE unsigned roundToTf32(float value) {
   unsigned result;
+#if __CUDA_ARCH__ >= 900
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(result) : "f"(value));
+#else
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(value));
+#endif
   return result;
 }
 
