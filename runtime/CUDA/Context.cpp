@@ -8,6 +8,25 @@
 using namespace gpt2rt;
 using namespace gpt2rt::cuda;
 
+Result<GpuSpeed> cuda::readSpeed(const Driver &driver, CUdevice device,
+                                 std::string_view name) {
+  GpuSpeed speed;
+  speed.name = name;
+  int kilohertz = 0;
+  struct {
+    int *value;
+    CUdevice_attribute attribute;
+  } wanted[] = {
+      {&speed.arch.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
+      {&speed.arch.minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
+      {&speed.multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
+      {&kilohertz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE}};
+  for (auto [value, attribute] : wanted)
+    GPT2_CU(driver, cuDeviceGetAttribute, value, attribute, device);
+  speed.clock = 1e3 * kilohertz;
+  return speed;
+}
+
 Result<std::unique_ptr<Context>> Context::create(const Driver &driver,
                                                  int ordinal) {
   std::unique_ptr<Context> context(new Context(driver));
@@ -25,10 +44,7 @@ Status Context::open(int ordinal) {
   char text[256] = {};
   GPT2_CU(table, cuDeviceGetName, text, sizeof(text) - 1, device);
   deviceName = text;
-  GPT2_CU(table, cuDeviceGetAttribute, &deviceArch.major,
-          CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-  GPT2_CU(table, cuDeviceGetAttribute, &deviceArch.minor,
-          CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  GPT2_ASSIGN_OR_RETURN(deviceSpeed, readSpeed(table, device, deviceName));
   GPT2_CU(table, cuDeviceGetAttribute, &sharedBytes,
           CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
   // The host waits for one token at a time: spinning answers microseconds

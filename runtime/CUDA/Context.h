@@ -5,10 +5,15 @@
 
 #include "runtime/CUDA/Arch.h"
 #include "runtime/CUDA/Driver.h"
+#include "runtime/CUDA/PeakRate.h"
 
 #include <memory>
 
 namespace gpt2rt::cuda {
+
+/// What decides on a device's peak rate; `name` must outlive the result.
+Result<GpuSpeed> readSpeed(const Driver &driver, CUdevice device,
+                           std::string_view name);
 
 /// The device's primary context and the one stream that everything runs on.
 class Context {
@@ -22,8 +27,9 @@ public:
 
   const Driver &driver() const { return table; }
   CUstream stream() const { return mainStream; }
-  Arch arch() const { return deviceArch; }
+  Arch arch() const { return deviceSpeed.arch; }
   const std::string &name() const { return deviceName; }
+  const GpuSpeed &speed() const { return deviceSpeed; }
   /// Shared memory that one block can get, with opting in.
   int maxSharedBytes() const { return sharedBytes; }
 
@@ -42,8 +48,8 @@ private:
   CUdevice device = 0;
   CUcontext context = nullptr;
   CUstream mainStream = nullptr;
-  Arch deviceArch;
   std::string deviceName;
+  GpuSpeed deviceSpeed;
   int sharedBytes = 0;
 };
 

@@ -44,6 +44,9 @@ public:
   Status read(uint32_t buffer, uint64_t offset, void *data,
               uint64_t bytes) override;
   MemoryReport memory() const override;
+  double peakFlops() const override {
+    return cuda::peakFlops(context->speed(), plan.root().precision());
+  }
   Result<std::vector<InstructionTime>> profile(uint32_t program) override;
 
 private:

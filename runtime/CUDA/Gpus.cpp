@@ -3,8 +3,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/Gpus.h"
 
-#include "runtime/CUDA/Arch.h"
 #include "runtime/CUDA/BlasLt.h"
+#include "runtime/CUDA/Context.h"
 
 using namespace gpt2rt;
 using namespace gpt2rt::cuda;
@@ -14,14 +14,14 @@ static Result<GpuInfo> describeGpu(const Driver &driver, int ordinal) {
   GPT2_CU(driver, cuDeviceGet, &device, ordinal);
   char text[256] = {};
   GPT2_CU(driver, cuDeviceGetName, text, sizeof(text) - 1, device);
-  Arch arch;
-  GPT2_CU(driver, cuDeviceGetAttribute, &arch.major,
-          CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-  GPT2_CU(driver, cuDeviceGetAttribute, &arch.minor,
-          CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  GPT2_ASSIGN_OR_RETURN(GpuSpeed speed, readSpeed(driver, device, text));
   size_t bytes = 0;
   GPT2_CU(driver, cuDeviceTotalMem, &bytes, device);
-  return GpuInfo{text, arch.text(), bytes};
+  GpuInfo info = {text, speed.arch.text(), bytes};
+  info.peakLow = peakFlops(speed, fb::Precision::BF16);
+  info.peakTf32 = peakFlops(speed, fb::Precision::TF32);
+  info.peakFull = peakFlops(speed, fb::Precision::FP32);
+  return info;
 }
 
 Result<GpuReport> gpt2rt::findGpus() {

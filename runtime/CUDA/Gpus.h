@@ -16,6 +16,9 @@ struct GpuInfo {
   std::string name;
   std::string arch; ///< "sm_90"
   uint64_t bytes = 0;
+  /// Operations a second at most: products of 16-bit numbers and of TF32 on
+  /// tensor cores, and fp32. 0 where the GPU is not known.
+  double peakLow = 0, peakTf32 = 0, peakFull = 0;
 };
 
 struct GpuReport {

@@ -80,6 +80,10 @@ public:
 
   virtual MemoryReport memory() const = 0;
 
+  /// Operations a second that the device can reach at most in the plan's
+  /// precision; 0 where nobody knows.
+  virtual double peakFlops() const { return 0; }
+
   /// Runs a program once with a timer around each instruction.
   virtual Result<std::vector<InstructionTime>> profile(uint32_t program) = 0;
 };

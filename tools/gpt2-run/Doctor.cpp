@@ -41,15 +41,26 @@ Json orNull(const std::string &text) {
   return text.empty() ? Json() : Json(text);
 }
 
+Json gpuJson(const GpuInfo &gpu) {
+  Json object = {{"name", gpu.name},
+                 {"arch", gpu.arch},
+                 {"memory_bytes", gpu.bytes},
+                 {"peak_flops", Json()}};
+  if (gpu.peakLow > 0)
+    object["peak_flops"] = {{"fp16", gpu.peakLow},
+                            {"bf16", gpu.peakLow},
+                            {"tf32", gpu.peakTf32},
+                            {"fp32", gpu.peakFull}};
+  return object;
+}
+
 Json findingsJson(const Findings &found) {
   Json gpus = Json::array();
   std::string driver, problem = found.cudaProblem();
   if (found.gpus.ok()) {
     driver = found.gpus->driver;
     for (const GpuInfo &gpu : found.gpus->gpus)
-      gpus.push_back({{"name", gpu.name},
-                      {"arch", gpu.arch},
-                      {"memory_bytes", gpu.bytes}});
+      gpus.push_back(gpuJson(gpu));
   }
   return {{"cpu",
            {{"name", found.cpu.name},
@@ -69,6 +80,17 @@ Json findingsJson(const Findings &found) {
             {"cuda_problem", orNull(problem)}}}};
 }
 
+void printGpu(size_t index, const GpuInfo &gpu) {
+  std::printf("GPU %zu    %s, %s, %s", index, gpu.name.c_str(),
+              gpu.arch.c_str(), formatBytes(gpu.bytes).c_str());
+  if (gpu.peakLow > 0)
+    std::printf(
+        "; at most %.0f TFLOP/s in fp16 and bf16, %.0f in tf32, %.0f in "
+        "fp32",
+        gpu.peakLow / 1e12, gpu.peakTf32 / 1e12, gpu.peakFull / 1e12);
+  std::printf("\n");
+}
+
 void printFindings(const Findings &found) {
   std::string features;
   for (const std::string &feature : found.cpu.features)
@@ -80,11 +102,8 @@ void printFindings(const Findings &found) {
               formatBytes(found.memory.available).c_str(),
               found.memory.hugePages.c_str());
   if (found.gpus.ok()) {
-    for (size_t i = 0; i < found.gpus->gpus.size(); ++i) {
-      const GpuInfo &gpu = found.gpus->gpus[i];
-      std::printf("GPU %zu    %s, %s, %s\n", i, gpu.name.c_str(),
-                  gpu.arch.c_str(), formatBytes(gpu.bytes).c_str());
-    }
+    for (size_t i = 0; i < found.gpus->gpus.size(); ++i)
+      printGpu(i, found.gpus->gpus[i]);
     std::printf("driver   supports CUDA %s\n", found.gpus->driver.c_str());
   }
   std::printf("NVRTC    %s (gpt2c --target=cuda needs it)\n",

@@ -99,6 +99,11 @@ TEST_F(CudaExecutorTest, AllocatesWhatThePlanPredicts) {
     EXPECT_EQ(use.predicted, use.allocated) << use.name;
 }
 
+TEST_F(CudaExecutorTest, KnowsThePeakOfItsGpu) {
+  create(cudaPlan());
+  EXPECT_DOUBLE_EQ(executor->peakFlops(), 100 * 1.5e9 * 256); // sm_90 in fp32
+}
+
 TEST_F(CudaExecutorTest, RefusesBeforeAllocatingWhereMemoryIsShort) {
   gpu.freeBytes = 1 << 20;
   Status status = createError(cudaPlan());

@@ -40,6 +40,12 @@ CUresult attribute(int *value, CUdevice_attribute which, CUdevice) {
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
     *value = gpu->minor;
     return CUDA_SUCCESS;
+  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+    *value = 100;
+    return CUDA_SUCCESS;
+  case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+    *value = 1500000;
+    return CUDA_SUCCESS;
   default:
     *value = 227 << 10;
     return CUDA_SUCCESS;
