@@ -44,6 +44,7 @@ public:
   void buildDecode(int64_t batch);
   void buildEval(int64_t batch, int64_t rows);
   void buildTraining(int64_t batch, int64_t rows);
+  void buildTrainingSample(int64_t tokens);
 
 private:
   /// The global `name`, or its first `rows` rows.
@@ -72,7 +73,12 @@ private:
   /// Final norm and product with the head.
   Value logits(Value x, bool f32Result = true);
   Value loss(Value logits, Value targets);
-  void sample(Value logits, int64_t slots, const Sequences &at);
+  void sample(Value logits, int64_t slots, const Sequences &at, int64_t limit);
+  /// Positions that the caches hold.
+  int64_t cachedPositions() {
+    return cast<RankedTensorType>(read(layerName(0, "k")).getType())
+        .getDimSize(2);
+  }
   void finish() { func::ReturnOp::create(builder, locate("return")); }
 
   Location locate(StringRef name) {
@@ -280,18 +286,20 @@ Value ProgramBuilder::loss(Value logits, Value targets) {
                                 /*first=*/IntegerAttr());
 }
 
-/// Samples from `logits` into the first `slots` slots (0: all) and writes what
-/// the program changed.
-void ProgramBuilder::sample(Value logits, int64_t slots, const Sequences &at) {
-  Value sampling = read("sampling", slots), cache = read(layerName(0, "k"));
+/// Samples from `logits` into the first `slots` slots (0: all) of sequences of
+/// at most `limit` positions and writes what the program changed.
+void ProgramBuilder::sample(Value logits, int64_t slots, const Sequences &at,
+                            int64_t limit) {
+  Value sampling = read("sampling", slots);
   Value tokens = read("tokens", slots), positions = read("positions", slots);
-  auto op = SampleOp::create(
-      builder, locate("sample"), tokens.getType(), positions.getType(), logits,
-      sampling, tokens, positions, at.starts, at.count, at.slot,
-      config.vocabSize, cast<RankedTensorType>(cache.getType()).getDimSize(2));
+  auto op =
+      SampleOp::create(builder, locate("sample"), tokens.getType(),
+                       positions.getType(), logits, sampling, tokens, positions,
+                       at.starts, at.count, at.slot, config.vocabSize, limit);
   for (auto &[name, value] : caches)
     write(name, value);
-  write("logits", logits);
+  if (!caches.empty()) // training has no slot for logits
+    write("logits", logits);
   write("tokens", op.getTokensResult());
   write("positions", op.getPositionsResult());
   finish();
@@ -300,13 +308,15 @@ void ProgramBuilder::sample(Value logits, int64_t slots, const Sequences &at) {
 void ProgramBuilder::buildPrefill(int64_t chunk) {
   Value prompt = read("prompt", chunk);
   Sequences at = {1, read("start"), read("count"), read("slot")};
-  sample(logits(layers(embed(prompt, at), at)), /*slots=*/0, at);
+  Value scores = logits(layers(embed(prompt, at), at));
+  sample(scores, /*slots=*/0, at, cachedPositions());
 }
 
 void ProgramBuilder::buildDecode(int64_t batch) {
   Value tokens = read("tokens", batch);
   Sequences at = {batch, read("positions", batch), Value(), Value()};
-  sample(logits(layers(embed(tokens, at), at)), batch, at);
+  Value scores = logits(layers(embed(tokens, at), at));
+  sample(scores, batch, at, cachedPositions());
 }
 
 void ProgramBuilder::buildEval(int64_t batch, int64_t rows) {
@@ -331,6 +341,15 @@ void ProgramBuilder::buildTraining(int64_t batch, int64_t rows) {
                     /*id=*/0, at);
   write("losses", loss(logits(layers(x, at), /*f32Result=*/false), targets));
   finish();
+}
+
+/// Draws a token behind the first `count` of one sequence. There is no cache: a
+/// text is drawn rarely, and causal attention keeps what lies behind out.
+void ProgramBuilder::buildTrainingSample(int64_t tokens) {
+  Value inputs = read("inputs", tokens), count = read("count");
+  Sequences at = {1, Value(), count, Value()};
+  Value scores = logits(layers(embed(inputs, at), at));
+  sample(scores, /*slots=*/0, {1, read("start"), count, read("slot")}, tokens);
 }
 
 //===----------------------------------------------------------------------===//
@@ -385,6 +404,8 @@ void buildPrograms(ModuleOp module, const ModelConfig &config,
           .buildTraining(batch, batch * tokens);
     };
     addPrograms("", options.seq);
+    program("sample", ProgramRole::Sample, 1, options.seq, "count")
+        .buildTrainingSample(options.seq);
     for (int64_t bucket : options.seqBuckets)
       addPrograms("_t" + Twine(bucket), bucket);
     return;

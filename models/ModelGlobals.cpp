@@ -34,6 +34,8 @@ public:
 
 private:
   void buildTrainingState();
+  /// What sampling reads and writes, with room for so many sequences.
+  void buildSamplingState(int64_t slots);
   void buildLayer(int64_t layer);
 
   /// A vector that is stored as it is.
@@ -134,6 +136,17 @@ void GlobalBuilder::buildTrainingState() {
   state("step_params", {16}, f32);
   state("rng", {4}, i32);
   state("train_state", {8}, f32);
+  buildSamplingState(/*slots=*/1);
+}
+
+void GlobalBuilder::buildSamplingState(int64_t slots) {
+  Type i32 = builder.getI32Type();
+  state("tokens", {slots}, i32);
+  state("positions", {slots}, i32);
+  state("sampling", {slots, 8}, i32);
+  state("start", {1}, i32);
+  state("count", {1}, i32);
+  state("slot", {1}, i32);
 }
 
 void GlobalBuilder::buildState() {
@@ -149,13 +162,8 @@ void GlobalBuilder::buildState() {
     state("losses", {rows}, f32);
     return;
   }
-  state("tokens", {batch}, i32);
-  state("positions", {batch}, i32);
-  state("sampling", {batch, 8}, i32);
+  buildSamplingState(batch);
   state("prompt", {options.chunk}, i32);
-  state("start", {1}, i32);
-  state("count", {1}, i32);
-  state("slot", {1}, i32);
   state("logits", {batch, vocab}, f32);
 }
 

@@ -169,6 +169,15 @@ Offset<fb::Program> PlanWriter::writeProgram(plan::ProgramOp program) {
                            instructionsOffset, count);
 }
 
+/// What an older gpt2-run could not ignore.
+static uint64_t requiredFeatures(fb::Mode mode, const PlanTables &tables) {
+  uint64_t features = mode == fb::Mode::Train ? gpt2rt::planTrainingFeature : 0;
+  for (plan::ProgramOp program : tables.getPrograms())
+    if (program.getRole() == plan::Role::Sample)
+      features |= gpt2rt::planSampleFeature;
+  return features;
+}
+
 FailureOr<std::string> PlanWriter::write(StringRef producer) {
   FailureOr<Offset<fb::Model>> model = writeModel();
   FailureOr<fb::Precision> precisionValue = precision();
@@ -204,7 +213,7 @@ FailureOr<std::string> PlanWriter::write(StringRef producer) {
   gpt2rt::Result<std::string> file = gpt2rt::assemblePlanFile(
       std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
       std::as_bytes(std::span(payloadBytes)),
-      *modeValue == fb::Mode::Train ? gpt2rt::planTrainingFeature : 0);
+      requiredFeatures(*modeValue, tables));
   if (!file.ok())
     return module.emitError(file.status().message());
   // What gpt2-run would refuse is not written.

@@ -50,7 +50,8 @@ def GPT2_ProgramRole : GPT2_Enum<"ProgramRole", "what a program is for", [
   I32EnumAttrCase<"Eval", 2, "eval">,
   I32EnumAttrCase<"Accumulate", 3, "accumulate">,
   I32EnumAttrCase<"Update", 4, "update">,
-  I32EnumAttrCase<"Validate", 5, "validate">
+  I32EnumAttrCase<"Validate", 5, "validate">,
+  I32EnumAttrCase<"Sample", 6, "sample">
 ]>;
 
 def GPT2_ProgramAttr : AttrDef<GPT2_Dialect, "Program"> {

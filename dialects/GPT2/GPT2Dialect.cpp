@@ -41,6 +41,9 @@ LogicalResult ProgramAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (role == ProgramRole::Decode && tokens != 1)
     return emitError() << "a decode program takes one token a sequence, not "
                        << tokens;
+  if (role == ProgramRole::Sample && (batch != 1 || !count))
+    return emitError() << "a sample program takes one sequence, of which a "
+                          "count says how many tokens are valid";
   return success();
 }
 

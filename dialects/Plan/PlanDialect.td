@@ -52,7 +52,8 @@ def Plan_Role : Plan_Enum<"Role", "what a program is for", [
   I32EnumCase<"Decode", 2, "decode">, I32EnumCase<"Eval", 3, "eval">,
   I32EnumCase<"Accumulate", 4, "accumulate">,
   I32EnumCase<"Update", 5, "update">,
-  I32EnumCase<"Validate", 6, "validate">]>;
+  I32EnumCase<"Validate", 6, "validate">,
+  I32EnumCase<"Sample", 7, "sample">]>;
 def Plan_RoleAttr : Plan_EnumAttr<Plan_Role, "role">;
 
 def Plan_Target : Plan_Enum<"Target", "machine that runs the plan", [

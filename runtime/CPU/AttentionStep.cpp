@@ -13,6 +13,7 @@
 #include "runtime/Plan/CpuWorkspace.h"
 
 #include <algorithm>
+#include <cstring>
 #include <omp.h>
 
 namespace gpt2rt::cpu {
@@ -75,7 +76,10 @@ public:
       runDecode();
       return Status();
     }
-    return runBlocks(liveRows(tokens, dynamicRows, count));
+    int64_t live = liveRows(tokens, dynamicRows, count);
+    if (!caches[0])
+      clearBehind(live);
+    return runBlocks(live);
   }
 
 private:
@@ -99,6 +103,16 @@ private:
   }
   std::byte *outRow(int64_t row, int64_t head) const {
     return out + (row * heads + head) * headSize * elementBytes;
+  }
+
+  /// Zeroes what the last block multiplies beyond the live rows, which nothing
+  /// reads: what it masks must be finite. (With a cache, the append does it.)
+  void clearBehind(int64_t live) {
+    int64_t end = std::min(roundUp(live, attentionKeyStep), tokens);
+    int64_t rowBytes = 3 * heads * headSize * elementBytes;
+    for (int64_t b = 0; b < batch; ++b)
+      std::memset(qkv + (b * tokens + live) * rowBytes, 0,
+                  static_cast<size_t>((end - live) * rowBytes));
   }
 
   void runDecode() {
@@ -191,7 +205,7 @@ private:
                                  static_cast<uint64_t>(libraryBytes));
   }
 
-  const std::byte *qkv;
+  std::byte *qkv;
   std::byte *out;
   std::byte *caches[2];
   const int32_t *starts, *slot;

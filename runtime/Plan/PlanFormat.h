@@ -38,11 +38,14 @@ static_assert(offsetof(PlanHeader, checksum) == 56);
 
 inline constexpr char planMagic[8] = {'G', 'P', 'T', '2', 'P', 'L', 'A', 'N'};
 inline constexpr uint16_t planMajor = 1;
-inline constexpr uint16_t planMinor = 1;
+inline constexpr uint16_t planMinor = 2;
 /// Set by plans of mode Train: gradients, moments and what computes them.
 inline constexpr uint64_t planTrainingFeature = 1;
+/// Set by plans with a program of role Sample.
+inline constexpr uint64_t planSampleFeature = 2;
 /// The bits of requiredFeatures that this runtime implements.
-inline constexpr uint64_t planKnownFeatures = planTrainingFeature;
+inline constexpr uint64_t planKnownFeatures =
+    planTrainingFeature | planSampleFeature;
 
 /// Sections of the file and payloads inside their section start at multiples
 /// of this, which is more than ELF images and the FlatBuffer ask for.

@@ -194,7 +194,26 @@ private:
     GPT2_RETURN_IF_ERROR(requireState("loss_sum", fb::DType::F32, 1));
     GPT2_RETURN_IF_ERROR(requireState("step_params", fb::DType::F32, 16));
     GPT2_RETURN_IF_ERROR(requireState("rng", fb::DType::I32, 4));
-    return requireState("train_state", fb::DType::F32, 8);
+    GPT2_RETURN_IF_ERROR(requireState("train_state", fb::DType::F32, 8));
+    return programs.count("sample") ? checkSample(tokens) : Status::okStatus();
+  }
+
+  /// The program that plans for training have since format 1.2.
+  Status checkSample(uint64_t tokens) const {
+    GPT2_ASSIGN_OR_RETURN(const fb::Program *sample,
+                          require("sample", fb::Role::Sample));
+    if (sample->batch() != 1 || sample->tokens() != tokens)
+      return dataLoss("program 'sample' has batch ", sample->batch(),
+                      " and tokens ", sample->tokens(),
+                      ", but it must have batch 1 and the ", tokens,
+                      " of 'accumulate'");
+    GPT2_RETURN_IF_ERROR(requireState("sampling", fb::DType::I32, 8));
+    for (const char *name : {"tokens", "positions", "start", "count", "slot"})
+      GPT2_RETURN_IF_ERROR(requireState(name, fb::DType::I32, 1));
+    if (sample->count_slot() != int64_t(state.at("count")))
+      return dataLoss("program 'sample' has count_slot ", sample->count_slot(),
+                      ", but it must be state slot 'count'");
+    return Status::okStatus();
   }
 
   const fb::Plan &plan;

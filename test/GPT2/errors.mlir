@@ -98,6 +98,14 @@ func.func @decode() attributes {
 
 // -----
 
+func.func @sample() attributes {
+    // expected-error @+1 {{a sample program takes one sequence, of which a count says how many tokens are valid}}
+    gpt2.program = #gpt2.program<role = sample, batch = 1, tokens = 2>} {
+  return
+}
+
+// -----
+
 // expected-error @+1 {{'gpt2.model' needs the i64 'vocab' of at least 1}}
 module attributes {gpt2.model = {name = "x"}} {}
 

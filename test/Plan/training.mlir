@@ -64,3 +64,9 @@ plan.program update @update batch 1 tokens 1 {
 // CHECK: plan.program validate @validate batch 2 tokens 2 {
 plan.program validate @validate batch 2 tokens 2 {
 }
+
+// CHECK: plan.global state @count : memref<1xi32>
+plan.global state @count : memref<1xi32>
+// CHECK: plan.program sample @sample batch 1 tokens 2 count @count {
+plan.program sample @sample batch 1 tokens 2 count @count {
+}

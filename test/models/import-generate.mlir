@@ -26,10 +26,10 @@ module {}
 // CHECK-NEXT: gpt2.global state @tokens : tensor<3xi32>
 // CHECK-NEXT: gpt2.global state @positions : tensor<3xi32>
 // CHECK-NEXT: gpt2.global state @sampling : tensor<3x8xi32>
-// CHECK-NEXT: gpt2.global state @prompt : tensor<8xi32>
 // CHECK-NEXT: gpt2.global state @start : tensor<1xi32>
 // CHECK-NEXT: gpt2.global state @count : tensor<1xi32>
 // CHECK-NEXT: gpt2.global state @slot : tensor<1xi32>
+// CHECK-NEXT: gpt2.global state @prompt : tensor<8xi32>
 // CHECK-NEXT: gpt2.global state @logits : tensor<3x384xf32>
 
 // CHECK-NEXT: func.func @prefill() attributes {gpt2.program = #gpt2.program<role = prefill, batch = 1, tokens = 8, count = @count>}

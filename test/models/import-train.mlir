@@ -18,6 +18,12 @@ module {}
 // CHECK-NEXT: gpt2.global state @step_params : tensor<16xf32>
 // CHECK-NEXT: gpt2.global state @rng : tensor<4xi32>
 // CHECK-NEXT: gpt2.global state @train_state : tensor<8xf32>
+// CHECK-NEXT: gpt2.global state @tokens : tensor<1xi32>
+// CHECK-NEXT: gpt2.global state @positions : tensor<1xi32>
+// CHECK-NEXT: gpt2.global state @sampling : tensor<1x8xi32>
+// CHECK-NEXT: gpt2.global state @start : tensor<1xi32>
+// CHECK-NEXT: gpt2.global state @count : tensor<1xi32>
+// CHECK-NEXT: gpt2.global state @slot : tensor<1xi32>
 
 // Embedding, then attention, its branch and the MLP's of each layer.
 // CHECK-NEXT: func.func @accumulate() attributes {gpt2.program = #gpt2.program<role = accumulate, batch = 2, tokens = 16>}
@@ -44,6 +50,22 @@ module {}
 // CHECK: %[[LOGITS:.*]] = gpt2.linear {{.*}}, %wte.weight :
 // CHECK-NEXT: %[[LOSSES:.*]] = gpt2.cross_entropy %[[LOGITS]], %targets vocab 257
 // CHECK-NEXT: gpt2.write @losses, %[[LOSSES]]
+// CHECK-NEXT: return
+
+// One sequence without caches; behind the last layer's attention, one row.
+// CHECK: func.func @sample() attributes {gpt2.program = #gpt2.program<role = sample, batch = 1, tokens = 16, count = @count>}
+// CHECK-NEXT: %[[INPUTS:.*]] = gpt2.read @inputs : tensor<16xi32>
+// CHECK-NOT: {{rng|gpt2.layer =|cache_append}}
+// CHECK: gpt2.embed %[[INPUTS]], %wte.weight, %wpe.weight batch 1 : tensor<16xi32>
+// CHECK: gpt2.attention %{{[^ ]*}} batch 1
+// CHECK: %[[A:.*]] = gpt2.attention %{{[^ ]*}} batch 1
+// CHECK-NEXT: %[[LAST:.*]] = gpt2.select_row %[[A]] at %count : tensor<16x64xf32>
+// CHECK-NEXT: gpt2.select_row %{{.*}} at %count : tensor<16x64xf32>
+// CHECK-NEXT: gpt2.linear %[[LAST]], %h.1.attn.c_proj.weight
+// CHECK: %[[LOGITS:.*]] = gpt2.linear %{{.*}}, %wte.weight {f32_result} : {{.*}} -> tensor<1x384xf32>
+// CHECK-NEXT: %[[T:.*]], %[[P:.*]] = gpt2.sample %[[LOGITS]], %sampling into %tokens, %positions at %start count %count slot %slot vocab 257 positions_limit 16
+// CHECK-NEXT: gpt2.write @tokens, %[[T]]
+// CHECK-NEXT: gpt2.write @positions, %[[P]]
 // CHECK-NEXT: return
 // CHECK-NOT: func.func
 

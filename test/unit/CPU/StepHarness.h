@@ -48,6 +48,11 @@ public:
     program->instructions.push_back(std::move(instruction));
   }
 
+  /// The buffer that says how many rows of the program are valid.
+  void follow(uint32_t count) {
+    program->count_slot = static_cast<int32_t>(count);
+  }
+
   /// After the last add() and instruction(), before the rest.
   void build() {
     plan.programs.push_back(std::move(program));
@@ -72,16 +77,16 @@ public:
     }
   }
 
-  /// Runs what was prepared, in order.
-  Status replay() {
+  /// Runs what was prepared, in order, with so many valid rows (-1: all).
+  Status replay(int64_t count = -1) {
     for (const auto &step : steps)
-      GPT2_RETURN_IF_ERROR(step->run(-1));
+      GPT2_RETURN_IF_ERROR(step->run(count));
     return Status();
   }
 
-  void run(int threads) {
+  void run(int threads, int64_t count = -1) {
     ASSERT_NO_FATAL_FAILURE(prepare(threads));
-    Status status = replay();
+    Status status = replay(count);
     ASSERT_TRUE(status.ok()) << status.message();
   }
 

@@ -243,6 +243,45 @@ TEST(TrainingAttention, DropsWhatTheHashSays) {
     }
 }
 
+/// Of the first `live` rows of a sequence; what lies behind is no number.
+void checkFirstRows(const gpt2test::Attention &shape, DType type,
+                    int64_t live) {
+  StepHarness harness;
+  auto rows = static_cast<uint64_t>(shape.rows()),
+       width = static_cast<uint64_t>(shape.width());
+  fb::AttentionT op;
+  op.qkv = harness.add(type, {rows, 3 * width});
+  op.out = harness.add(type, {rows, width});
+  op.batch = 1;
+  op.tokens = static_cast<uint32_t>(shape.tokens);
+  op.heads = static_cast<uint32_t>(shape.heads);
+  op.head_size = static_cast<uint32_t>(shape.headSize);
+  op.scale = static_cast<float>(shape.scale);
+  op.dynamic_rows = true;
+  op.workspace = static_cast<int32_t>(harness.addWorkspace(
+      attentionWorkspaceBytes(false, 1, op.heads, op.tokens, op.tokens)));
+  harness.follow(harness.add(DType::I32, {1}));
+  harness.instruction(op);
+  ASSERT_NO_FATAL_FAILURE(harness.build());
+  Matrix qkv = rounded(randomMatrix(shape.rows(), 3 * shape.width(), 1), type);
+  Matrix want = shape.forward(qkv).out;
+  std::fill(qkv.data.begin() + live * 3 * shape.width(), qkv.data.end(), NAN);
+  harness.set(op.qkv, qkv.data);
+  harness.run(2, live);
+  std::vector<double> got = harness.get(op.out);
+  got.resize(static_cast<size_t>(live * shape.width()));
+  want.data.resize(got.size());
+  expectNear(got, want, type == DType::F32 ? 5e-6 : 2e-2);
+}
+
+TEST(TrainingAttention, LeavesOutWhatLiesBehindTheCount) {
+  const gpt2test::Attention shape = {
+      .batch = 1, .tokens = 131, .heads = 2, .headSize = 20, .scale = 0.2f};
+  for (DType type : types)
+    for (int64_t live : {1, 16, 37, 64, 65, 100, 130, 131})
+      checkFirstRows(shape, type, live);
+}
+
 //===----------------------------------------------------------------------===//
 // The tables
 //===----------------------------------------------------------------------===//

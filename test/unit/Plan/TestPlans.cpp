@@ -333,6 +333,7 @@ struct Trained {
 struct TrainGlobals {
   Trained table, positions, weight;
   uint32_t inputs, targets, order, losses, lossSum, stepParams, rng, trainState;
+  uint32_t tokens, count; // of samples
 };
 
 Trained addTrained(Writer &out, const std::string &name, Shape shape) {
@@ -360,6 +361,12 @@ TrainGlobals addTrainGlobals(Writer &out, const PlanSizes &sizes) {
   globals.stepParams = out.state("step_params", {16}, fb::DType::F32);
   globals.rng = out.state("rng", {4});
   globals.trainState = out.state("train_state", {8}, fb::DType::F32);
+  globals.tokens = out.state("tokens", {1});
+  globals.count = out.state("count", {1});
+  out.state("positions", {1});
+  out.state("sampling", {1, 8});
+  out.state("start", {1});
+  out.state("slot", {1});
   return globals;
 }
 
@@ -460,9 +467,19 @@ fb::PlanT test::trainPlan(const PlanSizes &sizes) {
   out.launch({globals.weight.moment}, globals.weight.parameter, rows);
   out.program("validate", fb::Role::Validate, sizes.batch, sizes.chunk);
   out.launch({globals.inputs}, globals.losses, sizes.batch * sizes.chunk);
+  out.program("sample", fb::Role::Sample, 1, sizes.chunk).count_slot =
+      static_cast<int32_t>(globals.count);
+  out.launch({out.view(globals.inputs, sizes.chunk), globals.count},
+             globals.tokens, 1);
   for (uint32_t tokens : sizes.shorter)
     addShorter(out, globals, sizes.batch, tokens);
   return out.finish();
+}
+
+fb::PlanT test::olderTrainPlan(const PlanSizes &sizes) {
+  fb::PlanT plan = trainPlan(sizes);
+  plan.programs.erase(plan.programs.begin() + programNamed(plan, "sample"));
+  return plan;
 }
 
 uint32_t test::bufferNamed(const fb::PlanT &plan, const std::string &name) {
@@ -481,6 +498,14 @@ uint32_t test::programNamed(const fb::PlanT &plan, const std::string &name) {
   return 0;
 }
 
+static uint64_t requiredFeatures(const fb::PlanT &plan) {
+  uint64_t features = plan.mode == fb::Mode::Train ? planTrainingFeature : 0;
+  for (auto &program : plan.programs)
+    if (program->role == fb::Role::Sample)
+      features |= planSampleFeature;
+  return features;
+}
+
 std::string test::packPlan(const fb::PlanT &plan) {
   flatbuffers::FlatBufferBuilder builder;
   fb::FinishPlanBuffer(builder, fb::Plan::Pack(builder, &plan));
@@ -488,8 +513,7 @@ std::string test::packPlan(const fb::PlanT &plan) {
   code.replace(0, 4, "\177ELF");
   Result<std::string> file = assemblePlanFile(
       std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
-      std::as_bytes(std::span(code)),
-      plan.mode == fb::Mode::Train ? planTrainingFeature : 0);
+      std::as_bytes(std::span(code)), requiredFeatures(plan));
   EXPECT_TRUE(file.ok());
   return *file;
 }

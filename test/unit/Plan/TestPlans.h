@@ -31,6 +31,9 @@ fb::PlanT evalPlan(const PlanSizes &sizes = {});
 /// gradients reach one matrix and the tables.
 fb::PlanT trainPlan(const PlanSizes &sizes = {});
 
+/// The same of format 1.1, without the program `sample`.
+fb::PlanT olderTrainPlan(const PlanSizes &sizes = {});
+
 /// Index of a buffer or program by name; fails the test where there is none.
 uint32_t bufferNamed(const fb::PlanT &plan, const std::string &name);
 uint32_t programNamed(const fb::PlanT &plan, const std::string &name);

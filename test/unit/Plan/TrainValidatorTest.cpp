@@ -43,6 +43,7 @@ fb::InstructionT &accumulate(fb::PlanT &plan, size_t index) {
 
 TEST(TrainValidator, Accepts) {
   EXPECT_EQ(parsePlan(trainPlan()).status().message(), "");
+  EXPECT_EQ(parsePlan(olderTrainPlan()).status().message(), "");
 }
 
 TEST(TrainValidator, MatmulSums) {
@@ -141,6 +142,24 @@ TEST(TrainValidator, ProgramsAndSlots) {
   CASE(program(plan, "accumulate").tokens = 17, "tokens in [1, 16]");
   for (const char *slot : {"inputs", "targets", "order", "losses", "loss_sum",
                            "step_params", "rng", "train_state"})
+    EXPECT_THAT(messageAfter([slot](fb::PlanT &plan) {
+                  buffer(plan, slot).name = "other";
+                }),
+                HasSubstr(strCat("no state slot '", slot, "'")));
+}
+
+TEST(TrainValidator, Sample) {
+  CASE(program(plan, "sample").role = fb::Role::Validate,
+       "program 'sample' must have Sample");
+  CASE(
+      program(plan, "sample").batch = 2,
+      "program 'sample' has batch 2 and tokens 4, but it must have batch 1 and "
+      "the 4 of 'accumulate'");
+  CASE(program(plan, "sample").tokens = 3, "has batch 1 and tokens 3");
+  CASE(program(plan, "sample").count_slot = -1,
+       "program 'sample' has count_slot -1, but it must be state slot 'count'");
+  for (const char *slot :
+       {"tokens", "positions", "sampling", "start", "count", "slot"})
     EXPECT_THAT(messageAfter([slot](fb::PlanT &plan) {
                   buffer(plan, slot).name = "other";
                 }),

@@ -27,7 +27,7 @@ module attributes {
                 positions = 2 : i64, config_json = "{\22n_layer\22: 1}"}
 } {
   plan.arena weights bytes 256 alignment 64
-  plan.arena state bytes 512 alignment 64
+  plan.arena state bytes 896 alignment 64
   plan.arena activations bytes 1024 alignment 64
   plan.arena gradients bytes 256 alignment 64
   plan.arena optimizer bytes 256 alignment 64
@@ -44,6 +44,12 @@ module attributes {
   plan.global state @step_params : memref<16xf32> offset 320
   plan.global state @rng : memref<4xi32> offset 384
   plan.global state @train_state : memref<8xf32> offset 448
+  plan.global state @tokens : memref<1xi32> offset 512
+  plan.global state @positions : memref<1xi32> offset 576
+  plan.global state @sampling : memref<1x8xi32> offset 640
+  plan.global state @start : memref<1xi32> offset 704
+  plan.global state @count : memref<1xi32> offset 768
+  plan.global state @slot : memref<1xi32> offset 832
   plan.kernel @sums "row" config {row_blocks = 2 : i64, rows = 4 : i64} body {
   ^bb0(%rows: index, %x: tensor<?x2xf32>, %sum: tensor<1x2xf32>):
     plan.yield %sum : tensor<1x2xf32>
@@ -95,6 +101,10 @@ module attributes {
     %losses = plan.global_ref @losses : memref<4xf32>
     plan.fill %losses with 0.0 : memref<4xf32>
   }
+  plan.program sample @sample batch 1 tokens 2 count @count {
+    %tokens = plan.global_ref @tokens : memref<1xi32>
+    plan.fill %tokens with 0.0 : memref<1xi32>
+  }
 }
 )mlir";
 
@@ -131,24 +141,26 @@ arena Optimizer bytes 256 alignment 64
   EXPECT_THAT(text, HasSubstr("buffer w.m F32 [6x2] Optimizer+0\n"));
   EXPECT_THAT(text, HasSubstr(R"(
 program accumulate Accumulate batch 2 tokens 2
-  0 fill 1.000000e+00 out accumulate.13
-  1 matmul 4x6x2 in accumulate.13 weight w out accumulate.14
-  2 attention batch 2 tokens 2 heads 1x2 in accumulate.14 rng rng dropout 2.500000e-01 id 3 out accumulate.15 lse accumulate.16
-  3 attention_grad batch 2 tokens 2 heads 1x2 in accumulate.14 in accumulate.15 lse accumulate.16 in accumulate.15 rng rng dropout 2.500000e-01 id 3 out accumulate.17
-  4 matmul 6x2x4 in accumulate.14 weight accumulate.13 transposed inout w.grad
-  5 matmul 4x2x6 in accumulate.17 weight w out accumulate.20
-  6 embed_grad batch 2 tokens 2 in accumulate.20 tokens inputs order order inout wte.grad inout wpe.grad
-  7 fill 1.000000e+00 out accumulate.18
-  8 launch sums rows 2 in accumulate.20 in accumulate.18 out accumulate.19
+  0 fill 1.000000e+00 out accumulate.19
+  1 matmul 4x6x2 in accumulate.19 weight w out accumulate.20
+  2 attention batch 2 tokens 2 heads 1x2 in accumulate.20 rng rng dropout 2.500000e-01 id 3 out accumulate.21 lse accumulate.22
+  3 attention_grad batch 2 tokens 2 heads 1x2 in accumulate.20 in accumulate.21 lse accumulate.22 in accumulate.21 rng rng dropout 2.500000e-01 id 3 out accumulate.23
+  4 matmul 6x2x4 in accumulate.20 weight accumulate.19 transposed inout w.grad
+  5 matmul 4x2x6 in accumulate.23 weight w out accumulate.26
+  6 embed_grad batch 2 tokens 2 in accumulate.26 tokens inputs order order inout wte.grad inout wpe.grad
+  7 fill 1.000000e+00 out accumulate.24
+  8 launch sums rows 2 in accumulate.26 in accumulate.24 out accumulate.25
 program update Update)"));
 }
 
-TEST_F(TrainPlanTest, AsksForTraining) {
+TEST_F(TrainPlanTest, AsksForTrainingAndSamples) {
   ASSERT_FALSE(file.empty());
   gpt2rt::Result<gpt2rt::Plan> plan =
       gpt2rt::Plan::parse(std::as_bytes(std::span(file)));
   ASSERT_TRUE(plan.ok()) << plan.status().message();
-  EXPECT_EQ(plan->header().requiredFeatures, gpt2rt::planTrainingFeature);
+  EXPECT_EQ(plan->header().requiredFeatures,
+            gpt2rt::planTrainingFeature | gpt2rt::planSampleFeature);
+  EXPECT_EQ(plan->header().minor, 2);
   EXPECT_EQ(plan->root().mode(), fb::Mode::Train);
   EXPECT_EQ(plan->root().model()->config_json()->str(), "{\"n_layer\": 1}");
   EXPECT_EQ(plan->arenaBytes(fb::ArenaKind::Gradients), 256u);
