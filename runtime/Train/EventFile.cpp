@@ -1,4 +1,4 @@
-//===- EventFile.cpp - Scalars for TensorBoard ----------------------------===//
+//===- EventFile.cpp - Scalars and texts for TensorBoard ------------------===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
@@ -76,7 +76,8 @@ private:
   std::string text;
 };
 
-// Field numbers of Event, Summary, Summary.Value and SessionLog.
+// Field numbers of Event, Summary, Summary.Value, SessionLog, SummaryMetadata,
+// its PluginData, TensorProto, TensorShapeProto and its Dim.
 enum EventField {
   wallTime = 1,
   stepField,
@@ -85,9 +86,14 @@ enum EventField {
   sessionLog = 7
 };
 enum SummaryField { valueField = 1 };
-enum ValueField { tagField = 1, simpleValue };
+enum ValueField { tagField = 1, simpleValue, tensorField = 8, metadataField };
 enum SessionField { statusField = 1 };
-constexpr uint64_t sessionStart = 1;
+enum MetadataField { pluginData = 1 };
+enum PluginField { pluginName = 1 };
+enum TensorField { typeField = 1, shapeField, stringValue = 8 };
+enum ShapeField { dimField = 2 };
+enum DimField { sizeField = 1 };
+constexpr uint64_t sessionStart = 1, stringType = 7;
 
 Message event(uint64_t step) {
   double now = std::chrono::duration<double>(
@@ -136,6 +142,35 @@ Status EventFile::add(uint64_t step, std::span<const Scalar> scalars) {
         .real(simpleValue, static_cast<float>(scalar.value));
     summary.bytes(valueField, value.encoded());
   }
+  return append(event(step).bytes(summaryField, summary.encoded()).encoded());
+}
+
+/// Markdown takes an indented line as it is.
+static std::string indented(std::string_view text) {
+  std::string lines = "    ";
+  for (char c : text) {
+    lines += c;
+    if (c == '\n')
+      lines += "    ";
+  }
+  return lines;
+}
+
+/// A tensor of one string, which the metadata gives to the plugin for texts.
+Status EventFile::addText(uint64_t step, std::string_view tag,
+                          std::string_view text) {
+  Message dim, shape, tensor, plugin, metadata, value, summary;
+  dim.varint(sizeField, 1);
+  shape.bytes(dimField, dim.encoded());
+  tensor.varint(typeField, stringType)
+      .bytes(shapeField, shape.encoded())
+      .bytes(stringValue, indented(text));
+  plugin.bytes(pluginName, "text");
+  metadata.bytes(pluginData, plugin.encoded());
+  value.bytes(tagField, tag)
+      .bytes(tensorField, tensor.encoded())
+      .bytes(metadataField, metadata.encoded());
+  summary.bytes(valueField, value.encoded());
   return append(event(step).bytes(summaryField, summary.encoded()).encoded());
 }
 

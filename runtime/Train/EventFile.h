@@ -1,4 +1,4 @@
-//===- EventFile.h - Scalars for TensorBoard --------------------*- C++ -*-===//
+//===- EventFile.h - Scalars and texts for TensorBoard ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0
 //
 // A TFRecord file of Event messages. The few fields used are encoded by hand,
@@ -34,6 +34,8 @@ public:
 
   /// Appends an event and hands it to the system.
   Status add(uint64_t step, std::span<const Scalar> scalars);
+  /// The same for a text, which TensorBoard shows as it is.
+  Status addText(uint64_t step, std::string_view tag, std::string_view text);
 
   const std::string &path() const { return filePath; }
 

@@ -40,6 +40,18 @@ std::string gpt2rt::stepJson(const StepReport &r) {
   return dumpLine(object);
 }
 
+std::string gpt2rt::sampleJson(const SampleReport &r) {
+  auto orNull = [&](const std::string &text) {
+    return r.hasText ? Json(text) : Json();
+  };
+  return dumpLine({{"step", r.step},
+                   {"prompt", orNull(r.promptText)},
+                   {"text", orNull(r.result.text)},
+                   {"prompt_ids", r.result.promptIds},
+                   {"output_ids", r.result.outputIds},
+                   {"finish_reason", finishReasonName(r.result.finish)}});
+}
+
 /// Calls see(line, object) for every line of a log; a last line that a killed
 /// process left half-written is passed over.
 template <typename See>
@@ -105,6 +117,15 @@ Status MetricsLog::addValidation(uint64_t step, double loss) {
   GPT2_RETURN_IF_ERROR(addLine(dumpLine({{"step", step}, {"val_loss", loss}})));
   EventFile::Scalar scalar = {"loss/validation", loss};
   return events.add(step, {&scalar, 1});
+}
+
+Status MetricsLog::addSample(const SampleReport &r) {
+  GPT2_RETURN_IF_ERROR(addLine(sampleJson(r)));
+  std::string text = r.promptText + r.result.text;
+  if (!r.hasText)
+    for (int32_t id : r.result.outputIds)
+      text += strCat(id, " ");
+  return events.addText(r.step, strCat("samples/prompt_", r.prompt + 1), text);
 }
 
 Status MetricsLog::writeCurve(const std::string &run) {

@@ -1,14 +1,16 @@
 //===- Metrics.h - What a run tells of its steps ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0
 //
-// RUN/metrics.jsonl has an object a line: one a step, and one with "step" and
-// "val_loss" where the run begins. The same numbers go to TensorBoard's event
-// files beside it, and at the end into RUN/loss.svg.
+// RUN/metrics.jsonl has an object a line: one a step, one with "step" and
+// "val_loss" where the run begins, and one a text that was drawn. The same goes
+// to TensorBoard's event files beside it, and at the end losses go into
+// RUN/loss.svg.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/Train/EventFile.h"
+#include "runtime/Train/TextSampler.h"
 
 #include <optional>
 #include <vector>
@@ -39,6 +41,8 @@ struct StepReport {
 
 /// A step as one line of JSON, without its end.
 std::string stepJson(const StepReport &report);
+/// The same of a text.
+std::string sampleJson(const SampleReport &report);
 
 class MetricsLog {
 public:
@@ -49,6 +53,7 @@ public:
   Status add(const StepReport &report);
   /// A validation that belongs to no step: the one before the first.
   Status addValidation(uint64_t step, double loss);
+  Status addSample(const SampleReport &report);
 
   /// Writes RUN/loss.svg from all of metrics.jsonl.
   static Status writeCurve(const std::string &run);

@@ -59,10 +59,26 @@ std::vector<ConfigField> gpt2rt::configFields(RunConfig &c) {
       {"val_every", &c.valEvery,
        "Steps between validations; the end has one as well (250)"},
       {"val_steps", &c.valSteps,
-       "Micro-batches of a validation; 0: all of the data (20)"},
+       "Micro-batches of a validation, always the first of the data; all, or "
+       "0: the whole data once (20)"},
       {"save_every", &c.saveEvery,
        "Steps between checkpoints; the end has one as well; 0: only that (0)"},
       {"keep", &c.keep, "Newest checkpoints to keep; 0: all (3)"},
+      {"sample_every", &c.sampleEvery,
+       "Steps between texts that the model writes; the end has some as well; "
+       "0: none (0)"},
+      {"sample_prompt", &c.samplePrompt,
+       "What a text begins with; several give a text each (the end-of-text "
+       "token, as an empty one does)"},
+      {"sample_tokens", &c.sampleTokens,
+       "New tokens of a text (64, or what fits the plan's --seq)"},
+      {"sample_temperature", &c.sampleTemperature,
+       "Of the draws of texts; 0: the likeliest token (0.8)"},
+      {"sample_top_k", &c.sampleTopK,
+       "Draw from the K likeliest tokens; 0: from all (200)"},
+      {"sample_top_p", &c.sampleTopP,
+       "Draw from the likeliest tokens that reach this probability (1)"},
+      {"sample_seed", &c.sampleSeed, "Seed of the draws, for every text (0)"},
   };
 }
 
@@ -187,6 +203,13 @@ Status gpt2rt::checkConfig(const RunConfig &c) {
        "0 (only at the end) or "
        "more"},
       {"--keep", double(c.keep), 0, 1e15, "0 (all) or more"},
+      {"--sample-every", double(c.sampleEvery), 0, 1e15, "0 (never) or more"},
+      {"--sample-tokens", double(c.sampleTokens), 0, 1e9, "1 or more"},
+      {"--sample-temperature", c.sampleTemperature, 0, 1e6, "in [0, 1000000]"},
+      {"--sample-top-k", double(c.sampleTopK), 0, INT32_MAX,
+       "0 (no limit) or more"},
+      {"--sample-top-p", c.sampleTopP, 1e-30, 1, "above 0 and at most 1"},
+      {"--sample-seed", double(c.sampleSeed), 0, inf, "0 or more"},
   };
   for (auto [flag, value, low, high, range] : ranges)
     if (!(value >= low && value <= high))

@@ -37,6 +37,12 @@ struct RunConfig {
   // Validation and checkpoints
   int64_t valEvery = 250, valSteps = 20;
   int64_t saveEvery = 0, keep = 3;
+  // Texts; a sampler's settings
+  int64_t sampleEvery = 0;
+  std::vector<std::string> samplePrompt;
+  int64_t sampleTokens = 0; ///< 0: SampleSettings::defaultTokens, or room
+  double sampleTemperature = 0.8, sampleTopP = 1;
+  int64_t sampleTopK = 200, sampleSeed = 0;
 };
 
 /// One setting, for everything that goes over all of them.

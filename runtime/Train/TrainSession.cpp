@@ -172,14 +172,12 @@ Result<StepOutcome> TrainSession::update() {
   return outcome;
 }
 
-Status TrainSession::beginValidation() {
-  return writeSlot(lossSumSlot, std::array<float, 1>{});
-}
-
-Status TrainSession::validate(const MicroBatch &batch) {
+Result<double> TrainSession::validate(const MicroBatch &batch) {
   GPT2_ASSIGN_OR_RETURN(Programs of, programsFor(batch));
+  GPT2_RETURN_IF_ERROR(writeSlot(lossSumSlot, std::array<float, 1>{}));
   GPT2_RETURN_IF_ERROR(writeRows(batch));
-  return executor->run(of.validate);
+  GPT2_RETURN_IF_ERROR(executor->run(of.validate));
+  return lossSum();
 }
 
 Result<double> TrainSession::lossSum() {

@@ -57,9 +57,9 @@ public:
   Status accumulate(const MicroBatch &batch, uint64_t firstSample);
   Result<StepOutcome> update();
 
-  Status beginValidation();
-  Status validate(const MicroBatch &batch);
-  /// The sum of losses since the step or validation began.
+  /// The sum of a micro-batch's losses.
+  Result<double> validate(const MicroBatch &batch);
+  /// The sum of losses since the step or the validation's micro-batch began.
   Result<double> lossSum();
 
 private:

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <numeric>
 
 using namespace gpt2rt;
 
@@ -135,9 +136,13 @@ Status Trainer::run() {
   GPT2_ASSIGN_OR_RETURN(MetricsLog metrics,
                         MetricsLog::open(setup.run, now.step));
   if (setup.validation && now.step == 0) {
-    GPT2_ASSIGN_OR_RETURN(double loss, validate());
-    say(strCat("before training: validation loss ", float(loss)));
-    GPT2_RETURN_IF_ERROR(metrics.addValidation(0, loss));
+    GPT2_ASSIGN_OR_RETURN(std::optional<double> loss, validate());
+    if (!loss) {
+      say(strCat("stopped by ", stopName(), " before the first step"));
+      return {};
+    }
+    say(strCat("before training: validation loss ", float(*loss)));
+    GPT2_RETURN_IF_ERROR(metrics.addValidation(0, *loss));
   }
   LoaderOptions options = loaderOptions();
   options.accumulate = accumulate;
@@ -154,28 +159,26 @@ Status Trainer::loop(Loader &loader, MetricsLog &metrics) {
     StepReport report;
     report.steps = last;
     GPT2_RETURN_IF_ERROR(runStep(loader, report));
-    if (setup.validation &&
-        (now.step == last ||
-         now.step % static_cast<uint64_t>(config.valEvery) == 0)) {
-      GPT2_ASSIGN_OR_RETURN(double loss, validate());
-      report.valLoss = now.valLoss = loss;
+    if (setup.validation && isDue(config.valEvery)) {
+      GPT2_ASSIGN_OR_RETURN(report.valLoss, validate());
+      if (report.valLoss)
+        now.valLoss = report.valLoss;
     }
     if (setup.hooks.onStep)
       setup.hooks.onStep(report);
     GPT2_RETURN_IF_ERROR(metrics.add(report));
+    if (setup.sampler && isDue(config.sampleEvery))
+      GPT2_RETURN_IF_ERROR(drawSamples(metrics));
     if (now.skippedInRow >= static_cast<uint64_t>(config.maxSkips))
       return saveAfter(dataLoss(
           now.skippedInRow, " steps in a row were skipped (--max-skips): the "
                             "gradients stay useless; look at the data, lower "
                             "--lr, or compile with a wider --precision"));
     bool stopping = stopped(); // asked once: a signal may come at any time
-    if (now.step == last || stopping ||
-        (config.saveEvery &&
-         now.step % static_cast<uint64_t>(config.saveEvery) == 0))
+    if (stopping || isDue(config.saveEvery))
       GPT2_RETURN_IF_ERROR(save());
     if (stopping && now.step < last) {
-      const char *name = *setup.hooks.stop == SIGINT ? "SIGINT" : "SIGTERM";
-      say(strCat("stopped by ", name, " after step ", now.step,
+      say(strCat("stopped by ", stopName(), " after step ", now.step,
                  "; --resume goes on from there"));
       return {};
     }
@@ -287,31 +290,55 @@ void Trainer::describe(StepReport &report, double seconds) const {
   report.flopsPerSecond = report.flops / seconds;
 }
 
-/// The mean loss over --val-steps micro-batches, always the same ones.
-Result<double> Trainer::validate() {
+/// The mean loss of the labels in the first --val-steps micro-batches, the same
+/// ones each time. Rows that fill up the last one of the data have no labels.
+Result<std::optional<double>> Trainer::validate() {
   std::vector<uint64_t> groups = setup.validation->groupSizes();
-  uint64_t samples = 0;
-  for (uint64_t size : groups)
-    samples += size;
   LoaderOptions options = loaderOptions();
-  options.endSample = samples;
-  uint64_t batches = (samples + options.batch - 1) / options.batch;
+  options.endSample =
+      std::accumulate(groups.begin(), groups.end(), uint64_t(0));
+  uint64_t batches = (options.endSample + options.batch - 1) / options.batch;
   if (auto most = static_cast<uint64_t>(setup.config.valSteps))
     batches = std::min(batches, most);
   Loader loader(*setup.validation, SampleOrder(groups, 0, /*shuffle=*/false),
                 options);
   double sum = 0;
   uint64_t scored = 0;
-  GPT2_RETURN_IF_ERROR(session.beginValidation());
   for (uint64_t i = 0; i < batches; ++i) {
+    if (stopped())
+      return std::optional<double>();
+    if (setup.hooks.onValidation)
+      setup.hooks.onValidation(i, batches);
     Result<const MicroBatch *> batch = loader.next();
     if (!batch.ok())
       return saveAfter(batch.status());
-    GPT2_RETURN_IF_ERROR(session.validate(**batch));
+    GPT2_ASSIGN_OR_RETURN(double losses, session.validate(**batch));
+    sum += losses;
     scored += (*batch)->scored;
   }
-  GPT2_ASSIGN_OR_RETURN(sum, session.lossSum());
-  return sum / double(scored);
+  return std::optional<double>(sum / double(scored));
+}
+
+/// A text that cannot be drawn ends no run: guards watch over training itself.
+Status Trainer::drawSamples(MetricsLog &metrics) {
+  for (size_t i = 0; i < setup.sampler->prompts(); ++i) {
+    Result<SampleReport> report =
+        setup.sampler->draw(i, [this] { return stopped(); });
+    if (!report.ok() && report.status().code() != ErrorCode::DataLoss)
+      return report.status();
+    if (!report.ok()) {
+      say(strCat("no sample at step ", now.step, ": ",
+                 report.status().message()));
+      return {};
+    }
+    if (report->result.finish == FinishReason::Cancelled)
+      return {};
+    report->step = now.step;
+    if (setup.hooks.onSample)
+      setup.hooks.onSample(*report);
+    GPT2_RETURN_IF_ERROR(metrics.addSample(*report));
+  }
+  return {};
 }
 
 Status Trainer::save() {

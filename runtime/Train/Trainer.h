@@ -13,6 +13,7 @@
 #include "runtime/Train/OutlierGuard.h"
 #include "runtime/Train/RunConfig.h"
 #include "runtime/Train/RunDirectory.h"
+#include "runtime/Train/TextSampler.h"
 #include "runtime/Train/TrainSession.h"
 
 #include <csignal>
@@ -25,6 +26,9 @@ struct TrainerHooks {
   std::function<void(const StepReport &)> onStep;
   /// Skips, validations, checkpoints: a line each, without its end.
   std::function<void(const std::string &)> onMessage;
+  /// Micro-batches of a validation: how many are done, and of how many.
+  std::function<void(uint64_t done, uint64_t all)> onValidation;
+  std::function<void(const SampleReport &)> onSample;
   /// Set by a signal handler to the signal's number: finish the step, save.
   const volatile std::sig_atomic_t *stop = nullptr;
 };
@@ -36,7 +40,8 @@ struct TrainerSetup {
   std::string run;              ///< directory, which exists
   std::vector<ModelFile> files; ///< of every checkpoint
   Dataset *train = nullptr;
-  Dataset *validation = nullptr; ///< may be null
+  Dataset *validation = nullptr;  ///< may be null
+  TextSampler *sampler = nullptr; ///< may be null
   TrainerHooks hooks;
 };
 
@@ -70,10 +75,20 @@ private:
   void count(const StepOutcome &outcome, const StepParams &params);
   void explainSkip(const StepOutcome &outcome, const StepParams &params) const;
   void describe(StepReport &report, double seconds) const;
-  Result<double> validate();
+  /// Nothing where a stop came meanwhile.
+  Result<std::optional<double>> validate();
+  Status drawSamples(MetricsLog &metrics);
+  /// Whether something that comes every so many steps, and last, is due.
+  bool isDue(int64_t every) const {
+    return now.step == static_cast<uint64_t>(setup.config.steps) ||
+           (every && now.step % static_cast<uint64_t>(every) == 0);
+  }
   Status save();
   Status saveAfter(const Status &error);
   bool stopped() const { return setup.hooks.stop && *setup.hooks.stop; }
+  const char *stopName() const {
+    return *setup.hooks.stop == SIGINT ? "SIGINT" : "SIGTERM";
+  }
   void say(const std::string &line) const {
     if (setup.hooks.onMessage)
       setup.hooks.onMessage(line);

@@ -2,7 +2,8 @@
 """Runs of gpt2-run train that are stopped, killed and fed with bad files. A run
 that goes on must write the same bytes as one that was never disturbed.
 
-    check_training_runs.py BIN_DIR WORK_DIR (resume | text | lengths | refusals)
+    check_training_runs.py BIN_DIR WORK_DIR
+                           (resume | text | lengths | samples | refusals)
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -170,6 +171,7 @@ def check_text(runs):
             output = subprocess.run(
                 runs.command(plan, out, "--steps", last, "--json", *flags),
                 check=True, stdout=subprocess.PIPE, text=True).stdout
+    check_prompts(runs, plan, start, data)
     steps = [json.loads(line) for line in output.splitlines()]
     runs.check(len({s["tokens"] for s in steps}) > 3, "uneven counts of labels")
     first = json.loads((outs[0] / "metrics.jsonl").read_text().split("\n")[0])
@@ -233,6 +235,89 @@ def check_lengths(runs):
     runs.refused(runs.command(plan, runs.fresh("bad"), "--data", *runs.data,
                               "--steps", 4, "--group-by-length"),
                  "--group-by-length is for texts")
+
+
+def check_prompts(runs, plan, start, data):
+    """Texts of several prompts, and on all of the documents a validation."""
+    out = runs.fresh("prompts")
+    output = subprocess.run(
+        runs.command(plan, out, "--steps", 6, "--model", start, "--data", data,
+                     "--val", data, "--val-steps", "all", "--sample-every", 6,
+                     "--sample-prompt", "the cat ", "on", "--sample-prompt", "",
+                     "--sample-tokens", 5, "--sample-temperature", 0),
+        check=True, stdout=subprocess.PIPE, text=True).stdout
+    lines = (out / "metrics.jsonl").read_text().splitlines()
+    texts = [json.loads(line) for line in lines[-3:]]
+    compiled = runs.tools.compile(out / "checkpoint-6", "generate",
+                                  "--target=cpu", "--precision=fp32")
+    for text, prompt in zip(texts, ("the cat ", "on", None)):
+        flags = (["--prompt", prompt] if prompt else
+                 ["--prompt-ids", ",".join(map(str, text["prompt_ids"]))])
+        line = json.loads(runs.tools.run(
+            "gpt2-run", "generate", compiled, "--model", out / "checkpoint-6",
+            "--max-new-tokens", 5, "--greedy", "--json", *flags))
+        runs.check(line["text"] == text["text"] and
+                   (prompt is None or prompt == text["prompt"]) and
+                   text["prompt"] + text["text"] in output,
+                   f"{text['prompt']!r} goes on with {text['text']!r}")
+
+
+def check_samples(runs):
+    """Texts are those that `generate` makes of the step's checkpoint, and a run
+    with them writes the bytes of one without."""
+    plain = ["--sample-temperature", 0]
+    for flags, draws in (
+            (["--precision=fp32"], plain),
+            (["--precision=fp32", "--remat=block", "--lm-head-chunks=4"],
+             ["--sample-temperature", 0.7, "--sample-top-k", 5,
+              "--sample-top-p", 0.9, "--sample-seed", 12345678901]),
+            (["--precision=bf16", "--storage=lean"], plain)):
+        plan = runs.compile("tiny", *flags)
+        common = ["--steps", STEPS, "--lr", "3e-3", "--save-every", 20,
+                  "--keep", 0, "--data", *runs.data]
+        quiet, out = runs.fresh("quiet"), runs.fresh("samples")
+        subprocess.run(runs.command(plan, quiet, *common), check=True,
+                       stdout=subprocess.DEVNULL)
+        output = subprocess.run(
+            runs.command(plan, out, *common, "--json", "--sample-every", 20,
+                         *draws), check=True, stdout=subprocess.PIPE,
+            text=True).stdout
+        lines = [json.loads(line) for line in output.splitlines()]
+        texts = [line for line in lines if "output_ids" in line]
+        runs.check([t["step"] for t in texts] == [20, 40, 60] and
+                   all(t["prompt_ids"] == [256] for t in texts),
+                   f"{flags}: a text every 20 steps, from the end of a text on")
+        runs.check(lines == [json.loads(line) for line in
+                             (out / "metrics.jsonl").read_text().splitlines()],
+                   "metrics hold them")
+        for text in texts:
+            ids = generated(runs, out / f"checkpoint-{text['step']}", flags[0],
+                            len(text["output_ids"]), draws)
+            runs.check(ids == text["output_ids"] and len(set(ids)) > 1,
+                       f"{flags}: step {text['step']} {text['output_ids']}, "
+                       f"its checkpoint {ids}")
+        for name in ("model.safetensors", "optimizer.safetensors"):
+            runs.check((quiet / f"checkpoint-{STEPS}" / name).read_bytes() ==
+                       (out / f"checkpoint-{STEPS}" / name).read_bytes(),
+                       f"{flags}: {name} as without samples")
+    plan = runs.compile("tiny", "--precision=fp32")
+    refused = runs.fresh("refused")
+    base = ["--data", *runs.data, "--steps", 4, "--sample-every", 2]
+    for more, words_of_it in (
+            (["--sample-prompt", "Once"], ["--sample-prompt", "tokenizer"]),
+            (["--sample-tokens", 16], ["--sample-tokens is 16", "--seq"]),
+            (["--sample-top-p", 0], ["--sample-top-p is 0", "above 0"])):
+        runs.refused(runs.command(plan, refused, *base, *more), *words_of_it)
+
+
+def generated(runs, checkpoint, precision, count, draws):
+    """What `generate` writes with the settings that train's draws have."""
+    plan = runs.tools.compile(checkpoint, "generate", "--target=cpu", precision)
+    flags = [str(flag).replace("--sample-", "--") for flag in draws]
+    line = runs.tools.run("gpt2-run", "generate", plan, "--model", checkpoint,
+                          "--prompt-ids", 256, "--max-new-tokens", count,
+                          "--json", *flags)
+    return json.loads(line)["output_ids"]
 
 
 def check_refusals(runs):
@@ -301,5 +386,6 @@ if __name__ == "__main__":
     report = Report()
     tools = Tools(sys.argv[1], sys.argv[2])
     {"resume": check_resume, "text": check_text, "lengths": check_lengths,
+     "samples": check_samples,
      "refusals": check_refusals}[sys.argv[3]](Runs(tools, report))
     report.done()

@@ -10,6 +10,7 @@
 #include "tools/gpt2-run/Runner.h"
 #include "tools/gpt2-run/TrainData.h"
 #include "tools/gpt2-run/TrainProgress.h"
+#include "tools/gpt2-run/TrainSamples.h"
 
 #include <filesystem>
 
@@ -82,6 +83,8 @@ public:
 private:
   Status findStart();
   Status bindWeights();
+  /// What --sample-every asks for, if it does.
+  Status openSampler(TrainData &data);
   Status train(TrainData &data);
 
   const Flags &flags;
@@ -89,6 +92,8 @@ private:
   std::optional<FoundCheckpoint> found; // with --resume
   std::string source;                   // of config.json and the tokenizer
   std::optional<Runner> runner;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::optional<TextSampler> sampler;
 };
 
 Status TrainCommand::findStart() {
@@ -114,12 +119,30 @@ Status TrainCommand::bindWeights() {
   return runner->executor().bindWeights(checkpoint);
 }
 
+Status TrainCommand::openSampler(TrainData &data) {
+  if (config.sampleEvery == 0)
+    return Status::okStatus();
+  if (!source.empty()) {
+    GPT2_ASSIGN_OR_RETURN(tokenizer, loadTokenizer(source));
+  }
+  GPT2_ASSIGN_OR_RETURN(
+      SampleSettings settings,
+      sampleSettings(config, runner->plan(), tokenizer.get(),
+                     data.validation ? *data.validation : *data.train));
+  GPT2_ASSIGN_OR_RETURN(sampler,
+                        TextSampler::create(runner->plan(), runner->executor(),
+                                            std::move(settings)));
+  return Status::okStatus();
+}
+
 Status TrainCommand::train(TrainData &data) {
   MemoryReport memory = runner->executor().memory();
   uint64_t bytes = 0;
   for (const ArenaUse &arena : memory.arenas)
     bytes += arena.allocated;
-  TrainProgress progress(flags.json, bytes, flags.peakTflops * 1e12);
+  double peak = flags.peakTflops > 0 ? flags.peakTflops * 1e12
+                                     : runner->executor().peakFlops();
+  TrainProgress progress(flags.json, bytes, peak);
   StopSignal stop;
   TrainerSetup setup;
   setup.plan = &runner->plan();
@@ -129,9 +152,16 @@ Status TrainCommand::train(TrainData &data) {
   GPT2_ASSIGN_OR_RETURN(setup.files, readModelFiles(runner->plan(), source));
   setup.train = data.train.get();
   setup.validation = data.validation.get();
+  setup.sampler = sampler ? &*sampler : nullptr;
   setup.hooks.onStep = [&](const StepReport &report) { progress.step(report); };
   setup.hooks.onMessage = [&](const std::string &line) {
     progress.message(line);
+  };
+  setup.hooks.onValidation = [&](uint64_t done, uint64_t all) {
+    progress.validation(done, all);
+  };
+  setup.hooks.onSample = [&](const SampleReport &report) {
+    progress.sample(report);
   };
   setup.hooks.stop = stop.flag();
   GPT2_ASSIGN_OR_RETURN(Trainer trainer, Trainer::create(std::move(setup)));
@@ -155,6 +185,7 @@ Status TrainCommand::run() {
     GPT2_RETURN_IF_ERROR(checkModel(runner->plan(), source));
   GPT2_ASSIGN_OR_RETURN(TrainData data,
                         openTrainData(config, runner->plan(), source));
+  GPT2_RETURN_IF_ERROR(openSampler(data));
   GPT2_RETURN_IF_ERROR(bindWeights());
   std::fprintf(stderr, "%s\n", data.summary.c_str());
   runner->printMemory();
@@ -185,9 +216,14 @@ Command tool::addTrain(CLI::App &app) {
             return sub->add_option(field.flag(), *value, field.help);
         },
         field.value));
+  sub->get_option("--val-steps")
+      ->transform(
+          CLI::Transformer(std::map<std::string, std::string>{{"all", "0"}}));
   sub->add_option("--peak-tflops", flags->peakTflops,
-                  "Show speed as a share of this, too")
+                  "Show speed as a share of this (on a GPU: of what its clock "
+                  "and cores allow in the plan's precision)")
       ->check(CLI::Range(0.0, 1e9));
-  sub->add_flag("--json", flags->json, "Print a JSON object a step");
+  sub->add_flag("--json", flags->json,
+                "Print a JSON object a step, and one a text");
   return [=] { return TrainCommand(*flags).run(); };
 }

@@ -78,6 +78,50 @@ void TrainProgress::step(const StepReport &report) {
   }
 }
 
+void TrainProgress::validation(uint64_t done, uint64_t all) {
+  using namespace std::chrono_literals;
+  auto now = std::chrono::steady_clock::now();
+  if (done == 0)
+    shown = now; // a short one shows nothing
+  if (!terminal || now - shown < 500ms)
+    return;
+  shown = now;
+  std::fprintf(stderr, "\r\033[Kvalidating: %llu of %llu micro-batches",
+               static_cast<unsigned long long>(done),
+               static_cast<unsigned long long>(all));
+  open = true;
+}
+
+/// A model may write anything: nothing of it commands the terminal.
+static std::string printable(std::string_view text) {
+  std::string shown;
+  for (char c : text)
+    if (c == '\n' || c == '\t' ||
+        (static_cast<unsigned char>(c) >= 32 && c != 127))
+      shown += c;
+    else
+      shown += "\uFFFD";
+  return shown;
+}
+
+void TrainProgress::sample(const SampleReport &report) {
+  if (json) {
+    std::printf("%s\n", sampleJson(report).c_str());
+    std::fflush(stdout);
+    return;
+  }
+  std::string text = report.promptText + report.result.text;
+  if (!report.hasText)
+    for (int32_t id : report.result.outputIds)
+      text += strCat(text.empty() ? "ids " : " ", id);
+  finish();
+  std::FILE *out = terminal ? stderr : stdout;
+  std::fprintf(out, "sample at step %llu: %s\n",
+               static_cast<unsigned long long>(report.step),
+               printable(text).c_str());
+  std::fflush(out);
+}
+
 void TrainProgress::message(const std::string &line) {
   if (open)
     std::fputs("\r\033[K", stderr);

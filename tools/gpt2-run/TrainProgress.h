@@ -5,6 +5,8 @@
 
 #include "runtime/Train/Metrics.h"
 
+#include <chrono>
+
 namespace gpt2rt::tool {
 
 /// One line that is written over again on a terminal, and lines one after
@@ -16,6 +18,10 @@ public:
   TrainProgress(bool json, uint64_t bytes, double peakFlops);
 
   void step(const StepReport &report);
+  /// On a terminal, how far a validation is.
+  void validation(uint64_t done, uint64_t all);
+  /// A text, which stays.
+  void sample(const SampleReport &report);
   /// A line of its own, on standard error.
   void message(const std::string &line);
   /// Ends the line on the terminal.
@@ -28,6 +34,7 @@ private:
   uint64_t bytes;
   double peakFlops;
   bool open = false; // a line on the terminal has no end yet
+  std::chrono::steady_clock::time_point shown; // when validation was
 };
 
 } // namespace gpt2rt::tool

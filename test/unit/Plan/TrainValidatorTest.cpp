@@ -149,7 +149,7 @@ TEST(TrainValidator, ProgramsAndSlots) {
 }
 
 TEST(TrainValidator, Sample) {
-  CASE(program(plan, "sample").role = fb::Role::Validate,
+  CASE(program(plan, "sample").role = fb::Role::Eval,
        "program 'sample' must have Sample");
   CASE(
       program(plan, "sample").batch = 2,

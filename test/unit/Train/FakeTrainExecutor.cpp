@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -138,10 +139,23 @@ void FakeTrainExecutor::update() {
   ++updates;
 }
 
+void FakeTrainExecutor::sample() {
+  int32_t last = words("inputs")[words("count")[0] - 1];
+  float next = 100 * floats("wte")[last * 8];
+  if (unsampled)
+    next = NAN;
+  words("tokens")[0] =
+      std::isfinite(next)
+          ? std::clamp(static_cast<int32_t>(std::lround(next)), 0, 99)
+          : -1;
+}
+
 Status FakeTrainExecutor::run(uint32_t index) {
   const fb::Program &program = plan.program(index);
   if (program.role() == fb::Role::Update)
     update();
+  else if (program.role() == fb::Role::Sample)
+    sample();
   else
     forward(program);
   return {};

@@ -21,6 +21,8 @@ public:
 
   /// Updates, from 0, whose gradients are not finite, or very large.
   std::set<uint64_t> poisoned, huge;
+  /// Whether logits of samples are not finite.
+  bool unsampled = false;
   /// Every 1/labels that accumulate has seen.
   std::vector<float> weights;
   /// Tokens of every micro-batch trained on, one list each.
@@ -33,6 +35,7 @@ public:
   std::function<void(uint64_t)> beforeUpdate;
 
   float *floats(const std::string &name);
+  int32_t *words(const std::string &name);
   /// All bytes of weights and moments.
   std::vector<std::byte> trained();
 
@@ -50,10 +53,11 @@ public:
 
 private:
   uint32_t indexOf(const std::string &name) const;
-  int32_t *words(const std::string &name);
   void checkOrder(uint32_t rows);
   void forward(const fb::Program &program);
   void update();
+  /// The token that the last valid one has come to predict.
+  void sample();
   void applyAdam(float factor);
 
   const Plan &plan;

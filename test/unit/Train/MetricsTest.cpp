@@ -95,6 +95,40 @@ TEST(EventFile, HoldsWhatTensorBoardReads) {
                   "1:now 2:300 5:{1:{1:loss/train 2:1.5} 1:{1:x 2:300}}"));
 }
 
+TEST(EventFile, HoldsTextsForThePluginOfThatName) {
+  TempDir dir;
+  ASSERT_ASSIGN(EventFile file, EventFile::create(dir.path(), 1));
+  ASSERT_OK(file.addText(7, "samples/prompt_1", "a\nb"));
+  ASSERT_ASSIGN(std::string bytes, readTextFile(file.path()));
+  // A tensor of one string, type 7 and shape [1]; the plugin's name.
+  EXPECT_EQ(decode(recordsOf(bytes).back(), 0),
+            "1:now 2:7 5:{1:{1:samples/prompt_1 "
+            "8:\x08\x07\x12\x04\x12\x02\x08\x01\x42\x0b    a\n    b "
+            "9:\x0a\x06\x0a\x04text}}");
+}
+
+SampleReport sampleOf(bool hasText) {
+  SampleReport report;
+  report.step = 4;
+  report.hasText = hasText;
+  report.promptText = hasText ? "On" : "";
+  report.result.promptIds = {7, 8};
+  report.result.outputIds = {9, 50};
+  report.result.text = hasText ? "ce\n" : "";
+  report.result.finish = FinishReason::Eos;
+  return report;
+}
+
+TEST(Metrics, ALineAText) {
+  EXPECT_EQ(sampleJson(sampleOf(true)),
+            R"({"finish_reason":"eos","output_ids":[9,50],"prompt":"On",)"
+            R"("prompt_ids":[7,8],"step":4,"text":"ce\n"})");
+  ASSERT_ASSIGN(Json ids, parseJson(sampleJson(sampleOf(false)), "line"));
+  EXPECT_TRUE(ids["text"].is_null());
+  EXPECT_TRUE(ids["prompt"].is_null());
+  EXPECT_EQ(ids["output_ids"][1], 50);
+}
+
 StepReport reportOf(uint64_t step) {
   StepReport report;
   report.step = step;

@@ -2,11 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
-#include "runtime/Train/Trainer.h"
-#include "runtime/Train/InitialWeights.h"
-#include "runtime/Train/TextDataset.h"
-#include "test/unit/Train/FakeTrainExecutor.h"
-#include "test/unit/Train/TrainSupport.h"
+#include "test/unit/Train/TestRun.h"
 
 #include <cmath>
 
@@ -17,89 +13,9 @@ using testing::HasSubstr;
 
 namespace {
 
-/// A run that can be stopped, broken and started again.
-class Session {
-public:
-  explicit Session(const TempDir &data, uint32_t batch = 2,
-                   fb::Precision precision = fb::Precision::FP32,
-                   std::vector<uint32_t> shorter = {})
-      : plan(smallTrainPlan(batch, precision, std::move(shorter))),
-        executor(plan) {
-    config.steps = 20;
-    config.lr = 1e-2;
-    config.warmup = 3;
-    config.accumulate = 2;
-    config.saveEvery = 4;
-    config.seed = 5;
-    for (const char *name : {"a.bin", "b.bin"})
-      shards.push_back(data.write(
-          name, shardOf(countingTokens(61, name[0] == 'a' ? 0 : 500))));
-    executor.beforeUpdate = [this](uint64_t update) {
-      if (stopAt && update + 1 == stopAt)
-        stop = SIGTERM;
-    };
-  }
-
-  /// Trains in `run`, from its newest checkpoint where there is one.
-  Status train(const TempDir &run) {
-    GPT2_ASSIGN_OR_RETURN(TokenShards data, TokenShards::open(shards, 4, 100));
-    return trainOn(run, data, validate ? &data : nullptr);
-  }
-  Status trainOn(const TempDir &run, Dataset &data, Dataset *validation) {
-    bool resume = !checkpointSteps(run.path()).empty();
-    TrainerSetup setup;
-    setup.plan = &plan;
-    setup.executor = &executor;
-    setup.config = config;
-    setup.run = run.path();
-    GPT2_ASSIGN_OR_RETURN(setup.files, readModelFiles(plan, ""));
-    setup.train = &data;
-    setup.validation = validation;
-    setup.hooks.onStep = [this](const StepReport &r) {
-      reports.push_back(r);
-      if (stopAfter == r.step)
-        stop = SIGINT;
-    };
-    setup.hooks.onMessage = [this](auto &line) { messages += line + "\n"; };
-    setup.hooks.stop = &stop;
-    GPT2_ASSIGN_OR_RETURN(Trainer trainer, Trainer::create(std::move(setup)));
-    if (!resume) {
-      GPT2_ASSIGN_OR_RETURN(InitialWeights weights,
-                            InitialWeights::make(plan, 1));
-      GPT2_RETURN_IF_ERROR(executor.bindWeights(weights.checkpoint()));
-    } else {
-      GPT2_ASSIGN_OR_RETURN(FoundCheckpoint found, findCheckpoint(run.path()));
-      GPT2_ASSIGN_OR_RETURN(Checkpoint weights, Checkpoint::open(found.path));
-      GPT2_RETURN_IF_ERROR(executor.bindWeights(weights));
-      GPT2_RETURN_IF_ERROR(trainer.resume(found));
-    }
-    return trainer.run();
-  }
-
-  Plan plan;
-  FakeTrainExecutor executor;
-  RunConfig config;
-  std::vector<std::string> shards;
-  uint64_t stopAt = 0;    // a SIGTERM comes during this step of the session
-  uint64_t stopAfter = 0; // a SIGINT comes when this step is told of
-  bool validate = false;
-  std::vector<StepReport> reports;
-  std::string messages;
-  volatile std::sig_atomic_t stop = 0;
-};
-
-/// All bytes of a checkpoint's files.
-std::map<std::string, std::string> contents(const std::string &checkpoint) {
-  std::map<std::string, std::string> files;
-  for (auto &entry : std::filesystem::directory_iterator(checkpoint))
-    files[entry.path().filename()] = *readTextFile(entry.path());
-  EXPECT_EQ(files.size(), 4u);
-  return files;
-}
-
 TEST(Trainer, Learns) {
   TempDir data, run;
-  Session a(data);
+  TestRun a(data);
   a.validate = true;
   a.config.steps = 60;
   a.config.lr = 5e-2;
@@ -119,15 +35,15 @@ TEST(Trainer, Learns) {
 
 TEST(Trainer, AStoppedRunGoesOnBitForBit) {
   TempDir data, whole, parts;
-  Session undisturbed(data);
+  TestRun undisturbed(data);
   ASSERT_OK(undisturbed.train(whole));
-  Session first(data);
+  TestRun first(data);
   first.stopAt = 7;
   ASSERT_OK(first.train(parts));
   EXPECT_EQ(first.reports.size(), 7u);
   EXPECT_THAT(first.messages, HasSubstr("stopped by SIGTERM after step 7"));
   EXPECT_EQ(checkpointSteps(parts.path()).back(), 7u);
-  Session second(data);
+  TestRun second(data);
   ASSERT_OK(second.train(parts));
   EXPECT_EQ(second.reports.size(), 13u);
   EXPECT_EQ(contents(parts.file("checkpoint-20")),
@@ -136,7 +52,7 @@ TEST(Trainer, AStoppedRunGoesOnBitForBit) {
 
 TEST(Trainer, AStopBetweenStepsIsSavedToo) {
   TempDir data, run;
-  Session a(data);
+  TestRun a(data);
   a.stopAfter = 7;
   ASSERT_OK(a.train(run));
   EXPECT_THAT(a.messages, HasSubstr("stopped by SIGINT after step 7"));
@@ -146,20 +62,20 @@ TEST(Trainer, AStopBetweenStepsIsSavedToo) {
 TEST(Trainer, AKilledRunGoesOnBitForBit) {
   for (fb::Precision precision : {fb::Precision::FP32, fb::Precision::FP16}) {
     TempDir data, whole, parts;
-    Session undisturbed(data, 2, precision);
+    TestRun undisturbed(data, 2, precision);
     undisturbed.executor.poisoned = {2, 9, 10};
     undisturbed.config.outlierGuard = 3;
     ASSERT_OK(undisturbed.train(whole));
     // A kill -9 during step 11: the newest checkpoint is that of step 8, and
     // half of another lies about.
-    Session first(data, 2, precision);
+    TestRun first(data, 2, precision);
     first.executor.poisoned = {2, 9, 10};
     first.config.outlierGuard = 3;
     first.stopAt = 11;
     ASSERT_OK(first.train(parts));
     std::filesystem::rename(parts.file("checkpoint-11"),
                             parts.file(".checkpoint-11.tmp"));
-    Session second(data, 2, precision);
+    TestRun second(data, 2, precision);
     second.executor.poisoned = {1, 2};
     second.config.outlierGuard = 3;
     ASSERT_OK(second.train(parts));
@@ -174,7 +90,7 @@ TEST(Trainer, AKilledRunGoesOnBitForBit) {
 
 TEST(Trainer, SkippedStepsDoNotMoveTheSchedule) {
   TempDir data, run;
-  Session a(data);
+  TestRun a(data);
   a.executor.poisoned = {1, 5};
   ASSERT_OK(a.train(run));
   Schedule schedule = *scheduleOf(a.config);
@@ -191,7 +107,7 @@ TEST(Trainer, SkippedStepsDoNotMoveTheSchedule) {
 
 TEST(Trainer, SkipsOutliersOnly) {
   TempDir data, run;
-  Session a(data);
+  TestRun a(data);
   a.config.steps = 40;
   a.config.outlierGuard = 8;
   a.executor.huge = {30};
@@ -203,7 +119,7 @@ TEST(Trainer, SkipsOutliersOnly) {
 
 TEST(Trainer, StopsWhereEveryStepIsSkipped) {
   TempDir data, run;
-  Session a(data, 2, fb::Precision::FP16);
+  TestRun a(data, 2, fb::Precision::FP16);
   a.config.maxSkips = 4;
   for (uint64_t i = 6; i < 20; ++i)
     a.executor.poisoned.insert(i);
@@ -214,24 +130,13 @@ TEST(Trainer, StopsWhereEveryStepIsSkipped) {
   EXPECT_THAT(a.messages, HasSubstr("the loss scale is 32768 now"));
 }
 
-/// Documents of unequal length, as wide as the plan's rows.
-TextDataset unevenTexts(const TempDir &dir) {
-  TextOptions options;
-  options.sequence = 4;
-  options.vocab = 100;
-  Tokenizer tokenizer = *Tokenizer::load(fixture("tokenizer/files"));
-  return *TextDataset::load({dir.write("t.txt", "0123\n45\n678\n90\n12345\n"
-                                                "3456\n78\n1234\n")},
-                            tokenizer, options);
-}
-
 TEST(Trainer, EveryLabelOfAStepWeighsTheSame) {
   TempDir data, oneRun, twoRun;
   TextDataset texts = unevenTexts(data);
   // One micro-batch of 4 rows, and two of 2: the same step.
-  Session one(data, 4), two(data, 2);
+  TestRun one(data, 4), two(data, 2);
   one.config.accumulate = 1;
-  for (Session *run : {&one, &two}) {
+  for (TestRun *run : {&one, &two}) {
     run->config.steps = 3;
     run->config.noShuffle = true;
   }
@@ -285,7 +190,7 @@ struct BucketRun {
   }
   TempDir data, run;
   ShortTexts texts;
-  Session session;
+  TestRun session;
 };
 
 TEST(Trainer, ShortTextsRunInShortPrograms) {
@@ -321,7 +226,7 @@ TEST(Trainer, GroupingByLengthPadsLessAndResumes) {
   EXPECT_LT(grouped.computed(), loose.computed());
   parts.session.stopAt = 7;
   ASSERT_OK(parts.train());
-  Session second(parts.data, 2, fb::Precision::FP32, {1, 2});
+  TestRun second(parts.data, 2, fb::Precision::FP32, {1, 2});
   second.config.groupByLength = true;
   ASSERT_OK(second.trainOn(parts.run, parts.texts, &parts.texts));
   EXPECT_EQ(contents(parts.run.file("checkpoint-20")),
@@ -339,7 +244,7 @@ TEST(Trainer, SaysWhereAResumedPlanHasOtherLengths) {
   BucketRun first({1});
   first.session.stopAt = 7;
   ASSERT_OK(first.train());
-  Session second(first.data, 2, fb::Precision::FP32, {1, 2});
+  TestRun second(first.data, 2, fb::Precision::FP32, {1, 2});
   ASSERT_OK(second.trainOn(first.run, first.texts, nullptr));
   EXPECT_THAT(second.messages, HasSubstr("the checkpoint's (CPU, batch 2, 1, 4 "
                                          "tokens): sums are made in another"));
@@ -347,7 +252,7 @@ TEST(Trainer, SaysWhereAResumedPlanHasOtherLengths) {
 
 TEST(Trainer, TheSeedShufflesTheData) {
   TempDir data, first, second, third;
-  Session a(data), b(data), c(data);
+  TestRun a(data), b(data), c(data);
   c.config.seed = 6;
   ASSERT_OK(a.train(first));
   ASSERT_OK(b.train(second));
@@ -359,7 +264,7 @@ TEST(Trainer, TheSeedShufflesTheData) {
 
 TEST(Trainer, ABadShardHalfwayStopsWithACheckpoint) {
   TempDir data, run;
-  Session a(data);
+  TestRun a(data);
   a.config.noShuffle = true; // the second shard begins with sample 15
   std::vector<uint16_t> tokens = countingTokens(61);
   tokens[33] = 7777;
@@ -370,7 +275,7 @@ TEST(Trainer, ABadShardHalfwayStopsWithACheckpoint) {
   EXPECT_EQ(a.reports.size(), 5u);
   EXPECT_EQ(checkpointSteps(run.path()).back(), 5u);
   data.write("b.bin", shardOf(countingTokens(61, 500)));
-  Session b(data);
+  TestRun b(data);
   b.config.noShuffle = true;
   ASSERT_OK(b.train(run));
   EXPECT_EQ(b.reports.front().step, 6u);
@@ -378,20 +283,20 @@ TEST(Trainer, ABadShardHalfwayStopsWithACheckpoint) {
 
 TEST(Trainer, RefusesToResumeSomethingElse) {
   TempDir data, run;
-  Session a(data);
+  TestRun a(data);
   a.stopAt = 5;
   ASSERT_OK(a.train(run));
-  Session precision(data, 2, fb::Precision::BF16);
+  TestRun precision(data, 2, fb::Precision::BF16);
   EXPECT_ERROR(precision.train(run), ErrorCode::FailedPrecondition,
                "a run in FP32, but the plan computes in BF16");
-  Session seed(data);
+  TestRun seed(data);
   seed.config.seed = 9;
   EXPECT_ERROR(seed.train(run), ErrorCode::FailedPrecondition, "--seed is 9");
-  Session done(data);
+  TestRun done(data);
   done.config.steps = 5;
   EXPECT_ERROR(done.train(run), ErrorCode::InvalidArgument,
                "the run is at step 5 and --steps is 5");
-  Session shards(data);
+  TestRun shards(data);
   data.write("b.bin", shardOf(countingTokens(65)));
   EXPECT_ERROR(shards.train(run), ErrorCode::FailedPrecondition,
                "the data is not what");
