@@ -106,8 +106,9 @@ def check_samples(report, tools):
         report.check(same == [True, True], f"tiny {precision}: texts of two "
                      f"steps are those of their checkpoints: {same}")
         if precision == "fp32":
+            folders = tools.run_folder("tiny-cuda-fp32"), run
             quiet, ours = (folder / f"checkpoint-{STEPS}/model.safetensors"
-                           for folder in (tools.run_folder("tiny-cuda-fp32"), run))
+                           for folder in folders)
             report.check(quiet.read_bytes() == ours.read_bytes(), "tiny fp32: "
                          "the checkpoint is that of a run without texts")
 
