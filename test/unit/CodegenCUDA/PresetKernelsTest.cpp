@@ -28,10 +28,20 @@ const char *const presets[] = {"tiny",        "distilgpt2", "gpt2",
                                "gpt2-medium", "gpt2-large", "gpt2-xl"};
 
 /// Kernel name -> bytes of local memory a thread that are accepted on every
-/// architecture. Those here are addresses that fp32 code for sm_90
+/// architecture, also where a number behind the name tells it from a kernel
+/// for another batch. Those here are addresses that fp32 code for sm_90
 /// saves once, at 72 registers.
 const std::map<std::string, unsigned> knownSpills = {
     {"embed_layer_norm_1280", 8}, {"embed_dropout_layer_norm_1280", 16}};
+
+unsigned acceptedSpill(llvm::StringRef kernel) {
+  for (auto &[name, bytes] : knownSpills) {
+    llvm::StringRef rest = kernel;
+    if (rest.consume_front(name) && (rest.empty() || rest.front() == '_'))
+      return bytes;
+  }
+  return 0;
+}
 
 /// Registers and shared memory that every supported GPU gives a block.
 constexpr unsigned registersOfBlock = 65536;
@@ -91,9 +101,8 @@ protected:
 
   void checkImage(const CompiledKernel &kernel, const KernelImage &image,
                   const std::string &what) {
-    auto known = knownSpills.find(kernel.name);
-    unsigned accepted = known == knownSpills.end() ? 0 : known->second;
-    EXPECT_LE(image.spillBytes, accepted) << what << " spills";
+    EXPECT_LE(image.spillBytes, acceptedSpill(kernel.name))
+        << what << " spills";
     EXPECT_LE(image.registers * kernel.blockThreads, registersOfBlock) << what;
     EXPECT_LE(image.staticSharedBytes + kernel.dynamicSharedBytes,
               sharedOfBlock)
