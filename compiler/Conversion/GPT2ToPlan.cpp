@@ -67,7 +67,7 @@ struct ConvertGPT2ToPlan
     convertGlobals(module);
     KernelTable kernels(module);
     for (func::FuncOp function : functions) {
-      ProgramLowering lowering(function, kernels, matvecRows);
+      ProgramLowering lowering(function, kernels, matvecRows, recordCosts);
       if (failed(lowering.run()))
         return signalPassFailure();
       numLaunches += lowering.getCounts().launches;

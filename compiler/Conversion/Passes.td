@@ -27,7 +27,9 @@ def ConvertGPT2ToPlanPass : Pass<"convert-gpt2-to-plan", "::mlir::ModuleOp"> {
         clEnumValN(::mlir::plan::Target::CUDA, "cuda", "NVIDIA GPUs"))
     }]>,
     Option<"matvecRows", "matvec-rows", "int64_t", /*default=*/"0",
-           "Linears of at most this many rows become matvec kernels">
+           "Linears of at most this many rows become matvec kernels">,
+    Option<"recordCosts", "record-costs", "bool", /*default=*/"false",
+           "Note what an op costs at the first instruction it becomes">
   ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Kernels after sharing">,

@@ -4,7 +4,9 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Conversion/ProgramLowering.h"
 
+#include "compiler/Transforms/OpCosts.h"
 #include "dialects/GPT2/Decompose.h"
+#include "dialects/Plan/PlanCost.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -27,9 +29,10 @@ static StringRef globalOf(Value buffer) {
 }
 
 ProgramLowering::ProgramLowering(func::FuncOp function, KernelTable &kernels,
-                                 int64_t matvecRows)
+                                 int64_t matvecRows, bool recordCosts)
     : function(function), info(gpt2::getProgram(function)), kernels(kernels),
-      matvecRows(matvecRows), builder(function.getContext()) {}
+      matvecRows(matvecRows), recordCosts(recordCosts),
+      builder(function.getContext()) {}
 
 /// Moves the ends of sums over columns right behind what they finish: partials
 /// that wait for the end of a program would all be live there.
@@ -57,11 +60,46 @@ LogicalResult ProgramLowering::run() {
   builder.setInsertionPointToStart(&program.getBody().front());
   for (auto read : function.getBody().getOps<gpt2::ReadOp>())
     reads[read.getGlobal()].push_back(read);
-  for (Operation &op : function.getBody().front().without_terminator())
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    Operation *last = getLast();
     if (failed(lower(&op)))
       return failure();
+    if (recordCosts)
+      noteCost(&op, last);
+  }
   function.erase();
   return success();
+}
+
+Operation *ProgramLowering::getLast() const {
+  Block::iterator at = builder.getInsertionPoint();
+  return at == builder.getInsertionBlock()->begin() ? nullptr : &*std::prev(at);
+}
+
+void ProgramLowering::noteCost(Operation *op, Operation *last) {
+  Block &block = *builder.getInsertionBlock();
+  auto begin = last ? std::next(last->getIterator()) : block.begin();
+  auto isInstruction = [](Operation &each) {
+    return isa<plan::InstructionOpInterface>(each);
+  };
+  auto first =
+      std::find_if(begin, builder.getInsertionPoint(), isInstruction);
+  if (first == builder.getInsertionPoint())
+    return;
+  OpClass opClass = OpClass::of(op);
+  auto number = [&](StringRef name, int64_t value) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+  };
+  auto cost = dyn_cast<gpt2::CostOpInterface>(op);
+  int64_t bytes = cost ? cost.getBytesRead() + cost.getBytesWritten()
+                       : 2 * gpt2::sumBytes(op->getOperandTypes());
+  first->setAttr(plan::costAttrName,
+                 builder.getDictionaryAttr(
+                     {number("bytes", bytes),
+                      number("flops", cost ? cost.getFlops() : 0),
+                      builder.getNamedAttr("key",
+                                           builder.getStringAttr(opClass.key)),
+                      number("rows", opClass.rows)}));
 }
 
 LogicalResult ProgramLowering::lower(Operation *op) {

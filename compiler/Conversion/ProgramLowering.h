@@ -24,13 +24,17 @@ MemRefType bufferTypeOf(Type tensor);
 class ProgramLowering {
 public:
   ProgramLowering(func::FuncOp function, KernelTable &kernels,
-                  int64_t matvecRows);
+                  int64_t matvecRows, bool recordCosts);
 
   LogicalResult run();
   const LoweringCounts &getCounts() const { return counts; }
 
 private:
   LogicalResult lower(Operation *op);
+  /// The operation before the place where instructions are appended, or null.
+  Operation *getLast() const;
+  /// Notes what `op` costs at the first instruction behind `last`, if any.
+  void noteCost(Operation *op, Operation *last);
   void lowerRowKernel(Operation *op);
   void lowerMatvec(Operation *op);
   void lowerLinear(gpt2::LinearOp op);
@@ -70,6 +74,7 @@ private:
   gpt2::ProgramAttr info;
   KernelTable &kernels;
   int64_t matvecRows;
+  bool recordCosts;
   OpBuilder builder;
   DenseMap<Value, Value> buffers;
   DenseMap<std::pair<StringRef, Type>, Value> globalRefs;

@@ -9,6 +9,7 @@
 #include "compiler/Codegen/CUDA/KernelGeometry.h"
 #include "compiler/Conversion/KernelTable.h"
 #include "compiler/Conversion/Passes.h"
+#include "dialects/Plan/PlanCost.h"
 #include "mlir/IR/Builders.h"
 
 #include <algorithm>
@@ -201,11 +202,14 @@ SelectCudaKernels::launch(Operation *op, StringRef kind,
                      ? DenseI32ArrayAttr()
                      : builder.getDenseI32ArrayAttr(buffers.scalars);
   ++numTemplates;
-  return plan::LaunchOp::create(builder, op->getLoc(), kernel.getSymName(),
-                                rows, buffers.ins, buffers.outs, updates,
-                                scalars, /*grid=*/DenseI32ArrayAttr(),
-                                /*dynamic_rows=*/false,
-                                /*programmatic=*/false);
+  auto launch = plan::LaunchOp::create(
+      builder, op->getLoc(), kernel.getSymName(), rows, buffers.ins,
+      buffers.outs, updates, scalars, /*grid=*/DenseI32ArrayAttr(),
+      /*dynamic_rows=*/false, /*programmatic=*/false);
+  // Of several launches the first has it.
+  if (Attribute cost = op->removeAttr(plan::costAttrName))
+    launch->setAttr(plan::costAttrName, cost);
+  return launch;
 }
 
 Value SelectCudaKernels::counters(OpBuilder &builder, Location loc) {

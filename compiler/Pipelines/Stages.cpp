@@ -84,6 +84,7 @@ void addConversion(OpPassManager &pm, const CompileOptions &options) {
   ConvertGPT2ToPlanPassOptions conversion;
   conversion.target = options.target;
   conversion.matvecRows = matvecRows(options);
+  conversion.recordCosts = true;
   pm.addPass(createConvertGPT2ToPlanPass(conversion));
 }
 
@@ -130,15 +131,24 @@ ArrayRef<Stage> mlir::gpt2c::getLastStages() {
   return getStages().drop_front(firstStages);
 }
 
+/// Hopper chips have a table of their own, in 16 bits; "none" asks for rates.
+static std::string costTableOf(const CompileOptions &options, bool isLow) {
+  if (!options.rematCosts.empty())
+    return options.rematCosts == "none" ? "" : options.rematCosts;
+  bool isHopper = options.target == plan::Target::CUDA &&
+                  llvm::is_contained(options.archs, "sm_90");
+  return isHopper && isLow ? "h200" : "";
+}
+
 RematerializeOptions
 mlir::gpt2c::rematerializeOptions(const CompileOptions &options) {
   RematerializeOptions result;
   result.mode = options.remat;
   result.budget = options.rematBudget;
-  result.costTable = options.rematCosts;
   bool isCuda = options.target == plan::Target::CUDA;
   bool isLow = options.precision == Precision::FP16 ||
                options.precision == Precision::BF16;
+  result.costTable = costTableOf(options, isLow);
   result.matmulRate = isCuda ? (isLow ? cudaLowRate : cudaFullRate) : cpuRate;
   result.byteRate = isCuda ? cudaByteRate : cpuByteRate;
   return result;

@@ -21,7 +21,7 @@ struct CompileOptions {
   int64_t headChunks = 1; ///< parts of the rows in the LM head
   RematMode remat = RematMode::None;
   int64_t rematBudget = 0; ///< bytes of live activations, for RematMode::Auto
-  std::string rematCosts;  ///< path of a table of measured times, or empty
+  std::string rematCosts;  ///< a table of measured times: a path, h200 or none
   /// CPU: "x86-64-v3", "x86-64-v4"; CUDA: "sm_80", ..., lowest first.
   std::vector<std::string> archs;
   unsigned threads = 1;

@@ -131,7 +131,8 @@ public:
   template <typename Op>
   flatbuffers::Offset<fb::Instruction> instruction(Op op, fb::Op tag) {
     auto table = write(op);
-    return fb::CreateInstruction(builder, tag, table.Union());
+    return fb::CreateInstruction(builder, tag, table.Union(),
+                                 tables.costIndex(op));
   }
 
 private:

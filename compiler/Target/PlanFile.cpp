@@ -36,6 +36,7 @@ private:
   std::vector<Offset<fb::CodeModule>> writeModules();
   FailureOr<std::vector<Offset<fb::Kernel>>> writeKernels();
   Offset<fb::Program> writeProgram(plan::ProgramOp program);
+  std::vector<Offset<fb::Cost>> writeCosts();
 
   ModuleOp module;
   const CompiledCode &code;
@@ -178,6 +179,21 @@ static uint64_t requiredFeatures(fb::Mode mode, const PlanTables &tables) {
   return features;
 }
 
+std::vector<Offset<fb::Cost>> PlanWriter::writeCosts() {
+  std::vector<Offset<fb::Cost>> result;
+  for (DictionaryAttr cost : tables.getCosts()) {
+    auto number = [&](StringRef name) -> uint64_t {
+      auto value = cost.getAs<IntegerAttr>(name);
+      return value ? value.getInt() : 0;
+    };
+    auto key = cost.getAs<StringAttr>("key");
+    auto keyOffset = builder.CreateString(key ? key.str() : "");
+    result.push_back(fb::CreateCost(builder, keyOffset, number("rows"),
+                                    number("flops"), number("bytes")));
+  }
+  return result;
+}
+
 FailureOr<std::string> PlanWriter::write(StringRef producer) {
   FailureOr<Offset<fb::Model>> model = writeModel();
   FailureOr<fb::Precision> precisionValue = precision();
@@ -203,13 +219,14 @@ FailureOr<std::string> PlanWriter::write(StringRef producer) {
   auto payloadTable = builder.CreateVector(payloads);
   auto kernelTable = builder.CreateVector(*kernels);
   auto programTable = builder.CreateVector(programs);
+  auto costs = builder.CreateVector(writeCosts());
   auto producerName = builder.CreateString(producer.str());
   fb::FinishPlanBuffer(
       builder,
       fb::CreatePlan(builder, producerName, fb::Target(target.getValue()),
                      *precisionValue, *modeValue, *model, batch.getInt(),
                      arenas, buffers, payloadTable, modules, kernelTable,
-                     programTable, mostAccumulation));
+                     programTable, mostAccumulation, /*tuning=*/0, costs));
   gpt2rt::Result<std::string> file = gpt2rt::assemblePlanFile(
       std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
       std::as_bytes(std::span(payloadBytes)),

@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Target/PlanTables.h"
 
+#include "dialects/Plan/PlanCost.h"
+
 using namespace mlir;
 using namespace mlir::gpt2c;
 namespace fb = gpt2rt::fb;
@@ -80,8 +82,16 @@ LogicalResult PlanTables::addProgram(plan::ProgramOp program, int32_t number) {
     } else if (auto ref = dyn_cast<plan::GlobalRefOp>(op)) {
       addGlobalRef(ref);
     }
+    if (auto cost = op.getAttrOfType<DictionaryAttr>(plan::costAttrName))
+      if (costNumbers.try_emplace(cost, costs.size()).second)
+        costs.push_back(cost);
   }
   return success();
+}
+
+int32_t PlanTables::costIndex(Operation *instruction) const {
+  auto found = costNumbers.find(instruction->getAttr(plan::costAttrName));
+  return found == costNumbers.end() ? -1 : found->second;
 }
 
 LogicalResult PlanTables::addAlloc(plan::AllocOp alloc, StringRef program,

@@ -41,12 +41,16 @@ public:
   ArrayRef<plan::KernelOp> getKernels() const { return kernels; }
   ArrayRef<plan::ProgramOp> getPrograms() const { return programs; }
   ArrayRef<BufferEntry> getBuffers() const { return buffers; }
+  /// What ops cost, each once.
+  ArrayRef<DictionaryAttr> getCosts() const { return costs; }
 
   uint32_t indexOf(Value buffer) const { return values.lookup(buffer); }
   /// -1 for an absent optional operand.
   int32_t indexOrNone(Value buffer) const {
     return buffer ? static_cast<int32_t>(indexOf(buffer)) : -1;
   }
+  /// Of an instruction's cost; -1 where it has none.
+  int32_t costIndex(Operation *instruction) const;
   uint32_t globalIndex(StringRef name) const { return globals.lookup(name); }
   uint32_t kernelIndex(StringRef name) const {
     return kernelNumbers.lookup(name);
@@ -65,6 +69,8 @@ private:
   SmallVector<plan::KernelOp> kernels;
   SmallVector<plan::ProgramOp> programs;
   std::vector<BufferEntry> buffers;
+  SmallVector<DictionaryAttr> costs;
+  DenseMap<Attribute, int32_t> costNumbers;
   std::array<std::optional<uint32_t>, plan::getMaxEnumValForArenaKind() + 1>
       arenaNumbers;
   llvm::StringMap<uint32_t> globals, kernelNumbers;

@@ -6,8 +6,19 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
 
 namespace mlir::gpt2c {
+
+/// What ops of one time have in common, but for how many rows they work on.
+struct OpClass {
+  /// "linear Rx16xf32 32x16xf32 -> f32"; a fused region is called by its ops,
+  /// "add+layer_norm". Attention's has the tokens of a sequence and the heads.
+  std::string key;
+  int64_t rows = 0; ///< R, or 0 where nothing counts rows
+
+  static OpClass of(Operation *op);
+};
 
 class OpCosts {
 public:
@@ -15,23 +26,31 @@ public:
   OpCosts(double flopRate, double byteRate)
       : flopRate(flopRate), byteRate(byteRate) {}
 
-  /// Reads a table of measured times: a JSON object whose keys are `keyOf` of
-  /// ops and whose values are microseconds.
+  /// Reads what `gpt2-run profile --costs` writes: for keys of op classes
+  /// lists of [rows, microseconds], and the rates for what is not among them.
+  /// The path "h200" is the table that comes with the compiler.
   llvm::Error readTable(StringRef path);
 
-  /// A measured time, or the longer of work and traffic.
+  /// A measured time, or the longer of work and traffic. Between two measured
+  /// numbers of rows times lie on a line, beyond them they grow with the rows.
   double secondsOf(Operation *op) const;
   double secondsOf(double flops, double bytes) const {
     return std::max(flops / flopRate, bytes / byteRate);
   }
-
-  /// "linear 8x16xf32 32x16xf32 -> 8x32xf32"; a fused region is called by its
-  /// ops, "add+layer_norm".
-  static std::string keyOf(Operation *op);
+  bool isMeasured(Operation *op) const;
 
 private:
+  struct Point {
+    double rows, seconds;
+  };
+  using Points = SmallVector<Point, 1>; // by rows
+
+  llvm::Error addTable(const llvm::json::Value &table);
+  llvm::Error addPoints(StringRef key, const llvm::json::Value &list);
+  static double secondsAt(const Points &points, double rows);
+
   double flopRate, byteRate;
-  llvm::StringMap<double> measured;
+  llvm::StringMap<Points> measured;
 };
 
 } // namespace mlir::gpt2c

@@ -28,7 +28,7 @@ private:
   std::optional<Rematerialization> choose(func::FuncOp program,
                                           const RematerializeModel &model);
   void report(func::FuncOp program, const Rematerialization &choice,
-              RematerializeModel::Built built, double share);
+              RematerializeModel::Built built, const ProgramCost &whole);
 };
 
 LogicalResult RematerializePass::checkOptions() {
@@ -95,15 +95,15 @@ LogicalResult RematerializePass::rematerialize(func::FuncOp program,
   std::optional<Rematerialization> choice = choose(program, model);
   if (!choice)
     return failure();
-  double whole = model.secondsOfProgram();
-  double share = whole > 0 ? choice->seconds / whole : 0;
-  report(program, *choice, model.build(*choice), share);
+  ProgramCost whole = model.costOfProgram();
+  report(program, *choice, model.build(*choice), whole);
   return success();
 }
 
 void RematerializePass::report(func::FuncOp program,
                                const Rematerialization &choice,
-                               RematerializeModel::Built built, double share) {
+                               RematerializeModel::Built built,
+                               const ProgramCost &whole) {
   numValues += built.values;
   numOps += built.ops;
   keptBytes += choice.kept;
@@ -111,6 +111,7 @@ void RematerializePass::report(func::FuncOp program,
   auto opts = remark::RemarkOpts::name("rematerialized")
                   .category("rematerialize")
                   .function(program.getName());
+  double share = whole.seconds > 0 ? choice.seconds / whole.seconds : 0;
   // Hundredths of a percent, so that the remark is a whole number.
   remark::analysis(program.getLoc(), opts)
       << remark::metric("layers", int64_t(choice.masks.size()))
@@ -118,7 +119,10 @@ void RematerializePass::report(func::FuncOp program,
       << remark::metric("peak-bytes", choice.peak)
       << remark::metric("values", built.values)
       << remark::metric("ops", built.ops)
-      << remark::metric("work-added-bp", int64_t(share * 1e4 + 0.5));
+      << remark::metric("work-added-bp", int64_t(share * 1e4 + 0.5))
+      << remark::metric("program-us", int64_t(whole.seconds * 1e6 + 0.5))
+      << remark::metric("measured-ops", whole.measured)
+      << remark::metric("unmeasured-ops", whole.ops - whole.measured);
 }
 
 } // namespace

@@ -32,11 +32,16 @@ LogicalResult RematerializeModel::analyze() {
   return success();
 }
 
-double RematerializeModel::secondsOfProgram() const {
-  double seconds = 0;
-  for (Operation *op : graph.getOps())
-    seconds += costs.secondsOf(op);
-  return seconds;
+ProgramCost RematerializeModel::costOfProgram() const {
+  ProgramCost cost;
+  for (Operation *op : graph.getOps()) {
+    if (!isa<CostOpInterface>(op))
+      continue;
+    cost.seconds += costs.secondsOf(op);
+    cost.measured += costs.isMeasured(op);
+    ++cost.ops;
+  }
+  return cost;
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,12 @@ struct Rematerialization {
   double seconds = 0; ///< of computing the rest again
 };
 
+/// What a program takes as it is, and how much of that is measured.
+struct ProgramCost {
+  double seconds = 0;
+  int64_t ops = 0, measured = 0; ///< of those that cost anything
+};
+
 class RematerializeModel {
 public:
   RematerializeModel(func::FuncOp program, const OpCosts &costs)
@@ -24,8 +30,7 @@ public:
   LogicalResult analyze();
 
   size_t countLayers() const { return graph.getLayers().size(); }
-  /// Seconds of the program as it is.
-  double secondsOfProgram() const;
+  ProgramCost costOfProgram() const;
 
   /// Keeps everything, or only row statistics and what layers read of each
   /// other.

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/BlasLt.h"
 
+#include <bit>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <utility>
@@ -87,16 +88,20 @@ Result<std::unique_ptr<BlasLt>> BlasLt::create() {
   void *loaded = openLibrary();
   if (!loaded)
     return unavailable(notFoundText);
-  std::unique_ptr<BlasLt> result(new BlasLt());
-  BlasLt &library = *result;
+  BlasLtTable table;
 #define GPT2_CUBLASLT_BIND(NAME)                                               \
-  library.table.NAME =                                                         \
-      reinterpret_cast<decltype(library.table.NAME)>(dlsym(loaded, #NAME));    \
-  if (!library.table.NAME)                                                     \
+  table.NAME = reinterpret_cast<decltype(table.NAME)>(dlsym(loaded, #NAME));   \
+  if (!table.NAME)                                                             \
     return unavailable("libcublasLt lacks " #NAME ": update the CUDA "         \
                        "toolkit");
   GPT2_CUBLASLT_FUNCTIONS(GPT2_CUBLASLT_BIND)
 #undef GPT2_CUBLASLT_BIND
+  return create(table);
+}
+
+Result<std::unique_ptr<BlasLt>> BlasLt::create(const BlasLtTable &table) {
+  std::unique_ptr<BlasLt> result(new BlasLt(table));
+  BlasLt &library = *result;
   GPT2_CUBLAS(cublasLtCreate, "the library", &library.handle);
   return result;
 }
@@ -108,8 +113,7 @@ BlasLt::~BlasLt() {
 
 Result<std::unique_ptr<MatmulCall>>
 BlasLt::plan(const MatmulShape &shape, const MatmulBuffers &buffers) const {
-  std::unique_ptr<MatmulCall> call(
-      new MatmulCall(*this, buffers, shape.accumulate));
+  std::unique_ptr<MatmulCall> call(new MatmulCall(*this, shape, buffers));
   MatmulBuffers &own = call->buffers;
   uint64_t skipped = (~own.workspace + 1) % workspaceAlignment;
   if (own.workspaceBytes > skipped) {
@@ -118,10 +122,12 @@ BlasLt::plan(const MatmulShape &shape, const MatmulBuffers &buffers) const {
   } else {
     own.workspace = own.workspaceBytes = 0;
   }
-  GPT2_RETURN_IF_ERROR(call->describe(shape));
-  GPT2_ASSIGN_OR_RETURN(bool found, call->choose(shape));
-  if (!found)
+  GPT2_RETURN_IF_ERROR(call->describe());
+  GPT2_ASSIGN_OR_RETURN(std::vector<AlgorithmWords> best, call->candidates(1));
+  if (best.empty())
     call.reset();
+  else
+    call->chosen = std::bit_cast<cublasLtMatmulAlgo_t>(best.front());
   return call;
 }
 
@@ -136,7 +142,7 @@ MatmulCall::~MatmulCall() {
 // The library thinks in columns: a row-major matrix is its transpose, so it
 // computes D^T[N,M] = op(W)[N,K] * op(A)[K,M], and the bias runs along its
 // rows.
-Status MatmulCall::describe(const MatmulShape &shape) {
+Status MatmulCall::describe() {
   std::string what = shape.text();
   GPT2_CUBLAS(cublasLtMatmulDescCreate, what, &operation,
               shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
@@ -176,20 +182,12 @@ Status MatmulCall::describe(const MatmulShape &shape) {
   return create(layoutD, shape.output, shape.n, shape.m, false);
 }
 
-Result<bool> MatmulCall::choose(const MatmulShape &shape) {
-  std::string what = shape.text();
-  cublasLtMatmulPreference_t preference = nullptr;
-  GPT2_CUBLAS(cublasLtMatmulPreferenceCreate, what, &preference);
-  auto destroy = [this](cublasLtMatmulPreferenceOpaque_t *p) {
-    library.table.cublasLtMatmulPreferenceDestroy(p);
-  };
-  std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, decltype(destroy)> owner(
-      preference, destroy);
+Status MatmulCall::prefer(cublasLtMatmulPreference_t preference) const {
   auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute,
                  const auto &value) {
     return blasStatus(library.table.cublasLtMatmulPreferenceSetAttribute(
                           preference, attribute, &value, sizeof(value)),
-                      "cublasLtMatmulPreferenceSetAttribute", what);
+                      "cublasLtMatmulPreferenceSetAttribute", shape.text());
   };
   GPT2_RETURN_IF_ERROR(
       set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, buffers.workspaceBytes));
@@ -202,24 +200,78 @@ Result<bool> MatmulCall::choose(const MatmulShape &shape) {
   GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignA));
   GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignB));
   GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignD));
-  GPT2_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignD));
-  cublasLtMatmulHeuristicResult_t answer = {};
+  return set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignD);
+}
+
+bool MatmulCall::isFixed(const cublasLtMatmulAlgo_t &algorithm) const {
+  uint32_t scheme = 0;
+  size_t written = 0;
+  return library.table.cublasLtMatmulAlgoConfigGetAttribute(
+             &algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
+             sizeof(scheme), &written) == CUBLAS_STATUS_SUCCESS &&
+         (scheme == CUBLASLT_REDUCTION_SCHEME_NONE ||
+          scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+}
+
+Result<std::vector<AlgorithmWords>> MatmulCall::candidates(int most) const {
+  std::string what = shape.text();
+  cublasLtMatmulPreference_t preference = nullptr;
+  GPT2_CUBLAS(cublasLtMatmulPreferenceCreate, what, &preference);
+  auto destroy = [this](cublasLtMatmulPreferenceOpaque_t *p) {
+    library.table.cublasLtMatmulPreferenceDestroy(p);
+  };
+  std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, decltype(destroy)> owner(
+      preference, destroy);
+  GPT2_RETURN_IF_ERROR(prefer(preference));
+  std::vector<cublasLtMatmulHeuristicResult_t> answers(most);
   int found = 0;
   cublasStatus_t result = library.table.cublasLtMatmulAlgoGetHeuristic(
       library.handle, operation, layoutA, layoutB, layoutD, layoutD, preference,
-      1, &answer, &found);
+      most, answers.data(), &found);
+  std::vector<AlgorithmWords> words;
   // Both codes say that there is no kernel for these types.
   if (result == CUBLAS_STATUS_NOT_SUPPORTED ||
       result == CUBLAS_STATUS_INVALID_VALUE)
-    return false;
+    return words;
   GPT2_RETURN_IF_ERROR(
       blasStatus(result, "cublasLtMatmulAlgoGetHeuristic", what));
-  algorithm = answer.algo;
-  return found == 1 && answer.state == CUBLAS_STATUS_SUCCESS;
+  answers.resize(found);
+  for (const cublasLtMatmulHeuristicResult_t &answer : answers)
+    if (answer.state == CUBLAS_STATUS_SUCCESS &&
+        answer.workspaceSize <= buffers.workspaceBytes && isFixed(answer.algo))
+      words.push_back(std::bit_cast<AlgorithmWords>(answer.algo));
+  return words;
+}
+
+bool MatmulCall::use(const AlgorithmWords &words) {
+  auto wanted = std::bit_cast<cublasLtMatmulAlgo_t>(words);
+  cublasLtMatmulHeuristicResult_t answer = {};
+  if (library.table.cublasLtMatmulAlgoCheck(
+          library.handle, operation, layoutA, layoutB, layoutD, layoutD,
+          &wanted, &answer) != CUBLAS_STATUS_SUCCESS ||
+      answer.state != CUBLAS_STATUS_SUCCESS ||
+      answer.workspaceSize > buffers.workspaceBytes || !isFixed(wanted))
+    return false;
+  chosen = wanted;
+  return true;
+}
+
+AlgorithmWords MatmulCall::algorithm() const {
+  return std::bit_cast<AlgorithmWords>(chosen);
+}
+
+std::string MatmulCall::text() const {
+  return strCat(shape.text(), buffers.bias ? " + bias" : "");
+}
+
+std::string MatmulCall::identity() const {
+  return strCat(text(), shape.tf32 ? " tf32" : "", " aligned to ",
+                alignmentOf(buffers.a), ", ", alignmentOf(buffers.weight), ", ",
+                alignmentOf(buffers.d), " with ", buffers.workspaceBytes);
 }
 
 Status MatmulCall::run(CUstream stream) const {
-  float one = 1.0f;
+  float one = 1.0f, beta = shape.accumulate ? 1.0f : 0.0f; // of what D holds
   auto pointer = [](CUdeviceptr address) {
     return reinterpret_cast<void *>(address);
   };
@@ -227,7 +279,7 @@ Status MatmulCall::run(CUstream stream) const {
       library.table.cublasLtMatmul(
           library.handle, operation, &one, pointer(buffers.weight), layoutA,
           pointer(buffers.a), layoutB, &beta, pointer(buffers.d), layoutD,
-          pointer(buffers.d), layoutD, &algorithm, pointer(buffers.workspace),
+          pointer(buffers.d), layoutD, &chosen, pointer(buffers.workspace),
           buffers.workspaceBytes, stream),
       "cublasLtMatmul", "a planned matmul");
 }

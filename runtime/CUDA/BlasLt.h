@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library is loaded with dlopen when a plan has its first matmul. An
-// algorithm is chosen once, when the plan is loaded: the heuristic's first
-// answer for the shape, the pointers' real alignment and the planned
-// workspace, with split-k sums in fp32 only. Nothing is chosen in the loop.
+// algorithm is chosen once, when the plan is loaded: the one that `gpt2-run
+// tune` wrote into the plan, or the heuristic's first answer for the shape, the
+// pointers' real alignment and the planned workspace, with split-k sums in fp32
+// only. Nothing is chosen in the loop.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/CUDA/Context.h"
+#include "runtime/Plan/Tuning.h"
 #include "runtime/Support/DType.h"
 
 #include <cublasLt.h>
@@ -49,7 +51,10 @@ struct MatmulBuffers {
   X(cublasLtMatmulPreferenceCreate)                                            \
   X(cublasLtMatmulPreferenceDestroy)                                           \
   X(cublasLtMatmulPreferenceSetAttribute)                                      \
-  X(cublasLtMatmulAlgoGetHeuristic)
+  X(cublasLtMatmulAlgoGetHeuristic)                                            \
+  X(cublasLtMatmulAlgoCheck)                                                   \
+  X(cublasLtMatmulAlgoConfigGetAttribute)                                      \
+  X(cublasLtGetVersion)
 
 struct BlasLtTable {
 #define GPT2_CUBLASLT_MEMBER(NAME) decltype(&::NAME) NAME = nullptr;
@@ -73,27 +78,46 @@ public:
   /// Enqueues (or captures) the product.
   Status run(CUstream stream) const;
 
+  /// What the heuristic names, its best guess first: at most `most` algorithms
+  /// that add up in one order and need no more than the planned workspace.
+  /// Empty where the library has none for this combination.
+  Result<std::vector<AlgorithmWords>> candidates(int most) const;
+  /// Takes an algorithm. False, with nothing changed, where the library refuses
+  /// it for this product or it is none that candidates() would name.
+  bool use(const AlgorithmWords &words);
+  AlgorithmWords algorithm() const;
+
+  /// Equal for products that the same algorithms serve.
+  std::string identity() const;
+  std::string text() const;
+  CUdeviceptr result() const { return buffers.d; }
+  uint64_t resultBytes() const { return shape.m * shape.n * sizeOf(shape.output); }
+
 private:
   friend class BlasLt;
-  MatmulCall(const BlasLt &library, const MatmulBuffers &buffers,
-             bool accumulate)
-      : library(library), buffers(buffers), beta(accumulate ? 1.0f : 0.0f) {}
-  Status describe(const MatmulShape &shape);
-  Result<bool> choose(const MatmulShape &shape);
+  MatmulCall(const BlasLt &library, const MatmulShape &shape,
+             const MatmulBuffers &buffers)
+      : library(library), shape(shape), buffers(buffers) {}
+  Status describe();
+  Status prefer(cublasLtMatmulPreference_t preference) const;
+  /// Whether its sums have one order and are rounded once.
+  bool isFixed(const cublasLtMatmulAlgo_t &algorithm) const;
 
   const BlasLt &library;
+  MatmulShape shape;
   MatmulBuffers buffers;
-  float beta; // of what D holds
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr,
                          layoutD = nullptr;
-  cublasLtMatmulAlgo_t algorithm = {};
+  cublasLtMatmulAlgo_t chosen = {};
 };
 
 class BlasLt {
 public:
   /// Unavailable where the library is not found.
   static Result<std::unique_ptr<BlasLt>> create();
+  /// With functions that the caller brings.
+  static Result<std::unique_ptr<BlasLt>> create(const BlasLtTable &table);
   ~BlasLt();
   BlasLt(const BlasLt &) = delete;
   BlasLt &operator=(const BlasLt &) = delete;
@@ -102,9 +126,12 @@ public:
   Result<std::unique_ptr<MatmulCall>> plan(const MatmulShape &shape,
                                            const MatmulBuffers &buffers) const;
 
+  /// 130100 is 13.1.0; algorithms' words mean the same in one version alone.
+  uint64_t version() const { return table.cublasLtGetVersion(); }
+
 private:
   friend class MatmulCall;
-  BlasLt() = default;
+  explicit BlasLt(const BlasLtTable &table) : table(table) {}
 
   BlasLtTable table;
   cublasLtHandle_t handle = nullptr;

@@ -51,10 +51,24 @@ Status Context::open(int ordinal) {
   // sooner than sleeping. Another user of the context may have set its own
   // flags already, which is no error.
   (void)table.cuDevicePrimaryCtxSetFlags(device, CU_CTX_SCHED_SPIN);
+  std::optional<uint64_t> before = usedBytes();
   GPT2_CU(table, cuDevicePrimaryCtxRetain, &context, device);
   GPT2_RETURN_IF_ERROR(enter());
   GPT2_CU(table, cuStreamCreate, &mainStream, CU_STREAM_NON_BLOCKING);
+  // Another process may have given back more meanwhile.
+  if (std::optional<uint64_t> after = usedBytes();
+      before && after && *after > *before)
+    contextBytes = *after - *before;
   return Status();
+}
+
+std::optional<uint64_t> Context::usedBytes() const {
+  char address[32] = {};
+  if (!table.usedBytes ||
+      table.cuDeviceGetPCIBusId(address, sizeof(address), device) !=
+          CUDA_SUCCESS)
+    return std::nullopt;
+  return table.usedBytes(address);
 }
 
 Context::~Context() {
@@ -74,6 +88,19 @@ Status Context::enter() const {
 Status Context::synchronize() const {
   GPT2_CU(table, cuStreamSynchronize, mainStream);
   return Status();
+}
+
+double Context::memoryRate() const {
+  int kilohertz = 0, bits = 0;
+  if (table.cuDeviceGetAttribute(&kilohertz,
+                                 CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE,
+                                 device) != CUDA_SUCCESS ||
+      table.cuDeviceGetAttribute(&bits,
+                                 CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH,
+                                 device) != CUDA_SUCCESS)
+    return 0;
+  // A wire moves two bits a clock.
+  return kilohertz * 1e3 * 2 * bits / 8;
 }
 
 Result<uint64_t> Context::freeBytes() const {

@@ -37,12 +37,19 @@ public:
   Status enter() const;
   /// Waits for everything on the stream.
   Status synchronize() const;
+  /// Bytes a second of its memory at the highest clock; 0 where the driver does
+  /// not say.
+  double memoryRate() const;
+  /// Device memory that the driver took for the context itself, by what was in
+  /// use before and after; nothing where that cannot be seen.
+  std::optional<uint64_t> ownBytes() const { return contextBytes; }
   /// Bytes of device memory that are free now.
   Result<uint64_t> freeBytes() const;
 
 private:
   explicit Context(const Driver &table) : table(table) {}
   Status open(int ordinal);
+  std::optional<uint64_t> usedBytes() const;
 
   const Driver &table;
   CUdevice device = 0;
@@ -51,6 +58,7 @@ private:
   std::string deviceName;
   GpuSpeed deviceSpeed;
   int sharedBytes = 0;
+  std::optional<uint64_t> contextBytes;
 };
 
 /// Device memory that is freed with its owner.

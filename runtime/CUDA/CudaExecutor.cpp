@@ -12,6 +12,7 @@
 #include "runtime/CUDA/Branches.h"
 #include "runtime/CUDA/GraphProgram.h"
 #include "runtime/CUDA/HostMirror.h"
+#include "runtime/CUDA/Tuner.h"
 #include "runtime/CUDA/Upload.h"
 #include "runtime/Device/WeightLayout.h"
 #include "runtime/Support/Checked.h"
@@ -28,9 +29,10 @@ class CudaExecutor : public Executor {
 public:
   CudaExecutor(const Plan &plan, std::unique_ptr<Context> context,
                std::unique_ptr<Kernels> kernels, DeviceArenas arenas,
-               HostMirror mirror)
+               HostMirror mirror, const BlasLtTable *products)
       : plan(plan), context(std::move(context)), kernels(std::move(kernels)),
-        arenas(std::move(arenas)), mirror(std::move(mirror)) {}
+        arenas(std::move(arenas)), mirror(std::move(mirror)),
+        products(products) {}
   ~CudaExecutor() override { (void)context->enter(); }
 
   /// `freeAtStart`: device memory that was free before anything was loaded.
@@ -48,6 +50,9 @@ public:
     return cuda::peakFlops(context->speed(), plan.root().precision());
   }
   Result<std::vector<InstructionTime>> profile(uint32_t program) override;
+  double peakBytes() const override { return context->memoryRate(); }
+  std::vector<std::string> warnings() const override;
+  Result<MatmulTuning> tune(const TuneOptions &options) override;
 
 private:
   /// One program: its steps, and the graph that replays them (none for `init`,
@@ -73,7 +78,9 @@ private:
   std::unique_ptr<Kernels> kernels;
   DeviceArenas arenas;
   HostMirror mirror;
+  const BlasLtTable *products; ///< null: of the library on this machine
   std::unique_ptr<BlasLt> library;
+  TuningUse tuning;
   std::vector<Program> programs;
   uint64_t freeAtStart = 0;
 };
@@ -91,13 +98,18 @@ Status CudaExecutor::openLibrary() {
   for (const fb::Program *program : *plan.root().programs())
     for (const fb::Instruction *instruction : *program->instructions())
       if (instruction->op_type() == fb::Op::Matmul && !library) {
-        GPT2_ASSIGN_OR_RETURN(library, BlasLt::create());
+        GPT2_ASSIGN_OR_RETURN(library, products ? BlasLt::create(*products)
+                                                : BlasLt::create());
       }
+  const fb::Tuning *saved = plan.root().tuning();
+  tuning.isHere = saved && library && saved->library() == library->version() &&
+                  saved->device()->string_view() == context->name();
   return Status();
 }
 
 Status CudaExecutor::makeSteps() {
-  StepContext stepContext = {*context, plan, arenas, *kernels, library.get()};
+  StepContext stepContext = {*context, plan, arenas, *kernels, library.get(),
+                             tuning};
   for (const fb::Program *program : *plan.root().programs()) {
     Program &made = programs.emplace_back();
     for (const fb::Instruction *instruction : *program->instructions()) {
@@ -120,7 +132,7 @@ Status CudaExecutor::makeSteps() {
 Status CudaExecutor::warmUpMatmuls() {
   for (const Program &program : programs)
     for (const std::unique_ptr<Step> &step : program.steps)
-      if (step->isMatmul())
+      if (step->matmul())
         GPT2_RETURN_IF_ERROR(step->enqueue(*context, context->stream(),
                                            /*afterKernel=*/false));
   return context->synchronize();
@@ -230,7 +242,8 @@ MemoryReport CudaExecutor::memory() const {
   Result<uint64_t> free = context->freeBytes();
   uint64_t left = free.ok() ? std::min(*free, freeAtStart) : freeAtStart;
   uint64_t taken = freeAtStart - left;
-  return {arenas.use(), taken - std::min(taken, arenas.allocatedBytes())};
+  return {arenas.use(), taken - std::min(taken, arenas.allocatedBytes()),
+          context->ownBytes()};
 }
 
 Result<std::vector<InstructionTime>> CudaExecutor::profile(uint32_t program) {
@@ -248,11 +261,53 @@ Result<std::vector<InstructionTime>> CudaExecutor::profile(uint32_t program) {
   return times;
 }
 
+std::vector<std::string> CudaExecutor::warnings() const {
+  const fb::Tuning *saved = plan.root().tuning();
+  constexpr const char *otherwise =
+      ": the library's own choice runs instead, which may round sums "
+      "differently; run gpt2-run tune on this machine";
+  if (saved && library && !tuning.isHere)
+    return {strCat("the plan's products were tuned on ",
+                   quote(saved->device()->string_view()),
+                   " with cuBLASLt ", saved->library(), ", and this is ",
+                   quote(context->name()), " with ", library->version(),
+                   otherwise)};
+  if (tuning.refused)
+    return {strCat("cuBLASLt refuses the tuned algorithms of ", tuning.refused,
+                   " of the plan's products", otherwise)};
+  return {};
+}
+
+Result<MatmulTuning> CudaExecutor::tune(const TuneOptions &options) {
+  GPT2_RETURN_IF_ERROR(context->enter());
+  Tuner tuner(*context, options);
+  for (uint32_t p = 0; p < programs.size(); ++p) {
+    if (!programs[p].graph)
+      continue;
+    // In order: each product is measured on what it will really read.
+    const Steps &steps = programs[p].steps;
+    for (uint32_t i = 0; i < steps.size(); ++i) {
+      if (steps[i]->matmul())
+        GPT2_RETURN_IF_ERROR(tuner.tune(*steps[i], {p, i}));
+      GPT2_RETURN_IF_ERROR(steps[i]->enqueue(*context, context->stream(), /*afterKernel=*/false));
+    }
+    GPT2_RETURN_IF_ERROR(context->synchronize());
+    mirror.afterRun(/*copied=*/false);
+  }
+  GPT2_RETURN_IF_ERROR(captureGraphs());
+  MatmulTuning result;
+  result.device = context->name();
+  result.library = library ? library->version() : 0;
+  result.matmuls = tuner.take();
+  return result;
+}
+
 } // namespace
 
 Result<std::unique_ptr<Executor>>
 cuda::createExecutor(const Driver &driver, const Plan &plan,
-                     const ExecutorOptions &options) {
+                     const ExecutorOptions &options,
+                     const BlasLtTable *products) {
   if (plan.root().target() != fb::Target::CUDA)
     return failedPrecondition("the plan is for ",
                               fb::EnumNameTarget(plan.root().target()),
@@ -268,7 +323,7 @@ cuda::createExecutor(const Driver &driver, const Plan &plan,
                         HostMirror::create(*context, plan, arenas));
   auto executor = std::make_unique<CudaExecutor>(
       plan, std::move(context), std::move(kernels), std::move(arenas),
-      std::move(mirror));
+      std::move(mirror), products);
   GPT2_RETURN_IF_ERROR(executor->prepare(free));
   return std::unique_ptr<Executor>(std::move(executor));
 }

@@ -8,9 +8,12 @@
 
 namespace gpt2rt::cuda {
 
-/// createCudaExecutor() with the driver given, which must outlive it: tests
-/// bring one that needs no GPU.
+struct BlasLtTable;
+
+/// createCudaExecutor() with the driver given, which must outlive it, and
+/// perhaps cuBLASLt's functions: tests bring some that need no GPU.
 Result<std::unique_ptr<Executor>>
-createExecutor(const Driver &driver, const Plan &plan, const ExecutorOptions &);
+createExecutor(const Driver &driver, const Plan &plan, const ExecutorOptions &,
+               const BlasLtTable *products = nullptr);
 
 } // namespace gpt2rt::cuda

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/DeviceArenas.h"
+#include "runtime/Device/GpuReserve.h"
 #include "runtime/Device/MemoryAdvice.h"
 
 using namespace gpt2rt;
@@ -11,10 +12,9 @@ static std::string mebibytes(uint64_t bytes) {
   return strCat((bytes + (1 << 20) - 1) >> 20, " MiB");
 }
 
-/// What makes a plan of this mode fit in `free` bytes.
 Status cuda::checkFits(const Plan &plan, uint64_t freeBytes) {
   uint64_t arenas = plan.totalBytes();
-  if (arenas <= freeBytes && reserveBytes <= freeBytes - arenas)
+  if (arenas <= freeBytes && codeReserveBytes <= freeBytes - arenas)
     return Status();
   std::string kinds;
   for (const fb::Arena *arena : *plan.root().arenas())
@@ -24,9 +24,9 @@ Status cuda::checkFits(const Plan &plan, uint64_t freeBytes) {
                       mebibytes(arena->bytes()));
   return resourceExhausted(
       "the plan needs ", mebibytes(arenas), " (", kinds, ") and ",
-      mebibytes(reserveBytes), " for the driver, but the GPU has ",
+      mebibytes(codeReserveBytes), " for code and graphs, but the GPU has ",
       mebibytes(freeBytes), " free: ",
-      memoryAdvice(plan, freeBytes - std::min(freeBytes, reserveBytes)),
+      memoryAdvice(plan, freeBytes - std::min(freeBytes, codeReserveBytes)),
       ", or free the GPU");
 }
 

@@ -8,13 +8,9 @@
 
 namespace gpt2rt::cuda {
 
-/// Device memory beside the arenas that must be free: modules, graphs, the
-/// library's kernels. An allowance; what a loaded plan really takes beside its
+/// Refuses with ResourceExhausted where arenas and codeReserveBytes exceed what
+/// is free, saying what to change. What a loaded plan really takes beside its
 /// arenas is measured and reported as MemoryReport::reserve.
-inline constexpr uint64_t reserveBytes = uint64_t(256) << 20;
-
-/// Refuses with ResourceExhausted where arenas and reserve exceed what is
-/// free, saying what to change.
 Status checkFits(const Plan &plan, uint64_t freeBytes);
 
 /// One allocation per arena, of exactly the planned size.

@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 
+#include <type_traits>
+
 using namespace gpt2rt;
 using namespace gpt2rt::cuda;
 
@@ -21,6 +23,45 @@ std::string versionText(int version) {
   return strCat(version / 1000, ".", version % 1000 / 10);
 }
 
+// Of NVML, which the driver brings along; the toolkit's headers may lack it.
+struct NvmlMemory {
+  unsigned long long total, free, used;
+};
+struct Nvml {
+  int (*init)() = nullptr;
+  int (*find)(const char *address, void **device) = nullptr;
+  int (*memory)(void *device, NvmlMemory *memory) = nullptr;
+};
+
+/// Loaded and initialised at the first use; members are null without it.
+const Nvml &nvml() {
+  static const Nvml functions = [] {
+    Nvml found;
+    void *file = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!file)
+      return found;
+    auto bind = [&](auto &function, const char *symbol) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
+          dlsym(file, symbol));
+    };
+    bind(found.init, "nvmlInit_v2");
+    bind(found.find, "nvmlDeviceGetHandleByPciBusId_v2");
+    bind(found.memory, "nvmlDeviceGetMemoryInfo");
+    bool works = found.init && found.find && found.memory && found.init() == 0;
+    return works ? found : Nvml();
+  }();
+  return functions;
+}
+
+std::optional<uint64_t> usedBytes(const char *address) {
+  void *device = nullptr;
+  NvmlMemory memory = {};
+  if (!nvml().find || nvml().find(address, &device) != 0 ||
+      nvml().memory(device, &memory) != 0)
+    return std::nullopt;
+  return memory.used;
+}
+
 Result<const Driver *> openDriver() {
   library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library)
@@ -30,6 +71,7 @@ Result<const Driver *> openDriver() {
   // Lives as long as the process: contexts are released at exit.
   static Driver driver;
   GPT2_ASSIGN_OR_RETURN(driver, makeDriver(resolveInLibrary));
+  driver.usedBytes = usedBytes;
   CUresult result = driver.cuInit(0);
   if (result == CUDA_ERROR_NO_DEVICE)
     return unavailable("the NVIDIA driver finds no GPU: check nvidia-smi and "

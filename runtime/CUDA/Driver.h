@@ -12,6 +12,8 @@
 
 #include <cuda.h>
 
+#include <optional>
+
 namespace gpt2rt::cuda {
 
 // cuda.h maps some of these to a versioned symbol (cuMemAlloc is
@@ -26,6 +28,7 @@ namespace gpt2rt::cuda {
   X(cuDeviceGetName)                                                           \
   X(cuDeviceTotalMem)                                                          \
   X(cuDeviceGetAttribute)                                                      \
+  X(cuDeviceGetPCIBusId)                                                       \
   X(cuDevicePrimaryCtxRetain)                                                  \
   X(cuDevicePrimaryCtxRelease)                                                 \
   X(cuDevicePrimaryCtxSetFlags)                                                \
@@ -72,6 +75,9 @@ struct Driver {
   // have only this symbol.
   CUresult (*eventElapsedTime)(float *milliseconds, CUevent start,
                                CUevent end) = nullptr;
+  /// Bytes in use on the device with this PCI address, by all processes; needs
+  /// no context. Nothing where the management library is missing.
+  std::optional<uint64_t> (*usedBytes)(const char *address) = nullptr;
   int version = 0; ///< Newest CUDA that it supports: 12040 is 12.4.
 };
 

@@ -42,8 +42,4 @@ private:
 /// Puts steps on the stream one after another.
 Status enqueueAll(const Context &context, const Steps &steps);
 
-/// Seconds of each step, run once in order with an event between any two.
-Result<std::vector<double>> timeSteps(const Context &context,
-                                      const Steps &steps);
-
 } // namespace gpt2rt::cuda

@@ -5,6 +5,7 @@
 
 #include "runtime/Support/Convert.h"
 
+#include <algorithm>
 #include <bit>
 
 using namespace gpt2rt;
@@ -70,7 +71,7 @@ class MatmulStep : public Step {
 public:
   explicit MatmulStep(std::unique_ptr<MatmulCall> call)
       : call(std::move(call)) {}
-  bool isMatmul() const override { return true; }
+  MatmulCall *matmul() override { return call.get(); }
   Status enqueue(const Context &, CUstream stream, bool) override {
     return call->run(stream);
   }
@@ -187,6 +188,13 @@ Result<std::unique_ptr<Step>> makeMatmul(const StepContext &context,
     return failedPrecondition("cuBLASLt has no algorithm for ", shape.text(),
                               " on this GPU (", context.context.name(),
                               "): compile with --precision=fp32");
+  if (context.tuning.isHere && matmul.algorithm() >= 0) {
+    AlgorithmWords words;
+    const auto &saved = *plan.root().tuning()->algorithms()->Get(
+        static_cast<flatbuffers::uoffset_t>(matmul.algorithm()));
+    std::copy(saved.words()->begin(), saved.words()->end(), words.begin());
+    context.tuning.refused += !call->use(words);
+  }
   return std::unique_ptr<Step>(std::make_unique<MatmulStep>(std::move(call)));
 }
 

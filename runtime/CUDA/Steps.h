@@ -20,10 +20,16 @@ public:
   virtual Status enqueue(const Context &context, CUstream stream,
                          bool afterKernel) = 0;
   virtual bool isKernel() const { return false; }
-  virtual bool isMatmul() const { return false; }
+  /// The product, where it is one.
+  virtual MatmulCall *matmul() { return nullptr; }
 };
-
 using Steps = std::vector<std::unique_ptr<Step>>;
+
+/// What became of the algorithms that the plan brings.
+struct TuningUse {
+  bool isHere = false;  ///< measured on this device with this library
+  unsigned refused = 0; ///< by the library, of those that were tried
+};
 
 struct StepContext {
   const Context &context;
@@ -31,6 +37,7 @@ struct StepContext {
   const DeviceArenas &arenas;
   const Kernels &kernels;
   const BlasLt *library; ///< Null where the plan has no matmul.
+  TuningUse &tuning;
 };
 
 /// Resolves an instruction. LoadWeight has no step: bindWeights() does it.

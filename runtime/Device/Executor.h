@@ -5,12 +5,13 @@
 #define GPT2_RUNTIME_DEVICE_EXECUTOR_H
 
 #include "runtime/Formats/Checkpoint.h"
-#include "runtime/Plan/Plan.h"
+#include "runtime/Plan/Tuning.h"
 #include "runtime/Support/Status.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,12 @@ struct ArenaUse {
 };
 
 /// Memory of a loaded plan. `reserve` is what lies outside the plan's promise
-/// (device context, modules, graphs), measured after creation.
+/// (code, graphs, libraries), measured after creation, and `context` what the
+/// driver took before that, where there is one and it can be seen.
 struct MemoryReport {
   std::vector<ArenaUse> arenas;
   uint64_t reserve = 0;
+  std::optional<uint64_t> context = std::nullopt;
 };
 
 /// Where weights come from when there is no checkpoint.
@@ -35,11 +38,23 @@ struct RandomWeights {
   uint64_t seed = 0;
 };
 
-/// Time of one instruction, or of several alike, for `bench --profile`.
+/// Time of one instruction, or of several alike.
 struct InstructionTime {
   std::string what;
   double seconds = 0;
   uint64_t count = 1;
+};
+
+/// What the device does at most; 0 where that is not known.
+struct DeviceRates {
+  double flops = 0; ///< operations a second of products, in the plan's precision
+  double bytes = 0; ///< bytes a second from and to its memory
+};
+
+/// How algorithms of products are compared.
+struct TuneOptions {
+  int candidates = 32;      ///< of the library's heuristic, each product
+  double leastGain = 0.01;  ///< share by which a new choice must be faster
 };
 
 /// Runs the programs of one plan on one device. Not thread safe. Buffers are
@@ -83,9 +98,22 @@ public:
   /// Operations a second that the device can reach at most in the plan's
   /// precision; 0 where nobody knows.
   virtual double peakFlops() const { return 0; }
+  /// Bytes a second from and to its memory, the same way.
+  virtual double peakBytes() const { return 0; }
 
   /// Runs a program once with a timer around each instruction.
   virtual Result<std::vector<InstructionTime>> profile(uint32_t program) = 0;
+
+  /// What is not as the plan wants it, though it runs: a line each.
+  virtual std::vector<std::string> warnings() const { return {}; }
+
+  /// Runs every program once and measures the algorithms that could compute its
+  /// products, on what its buffers hold then. The state must be set for every
+  /// program. Programs run with the fastest ones afterwards.
+  virtual Result<MatmulTuning> tune(const TuneOptions &) {
+    return failedPrecondition("only plans for CUDA have algorithms to choose; "
+                              "compile with --target=cuda");
+  }
 };
 
 struct ExecutorOptions {

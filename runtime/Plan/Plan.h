@@ -33,6 +33,8 @@ public:
   const PlanHeader &header() const { return frame; }
 
   std::span<const std::byte> payload(uint32_t index) const;
+  /// What the payloads lie in.
+  std::span<const std::byte> payloadSection() const { return payloads; }
 
   const fb::Buffer &buffer(uint32_t index) const {
     return *plan->buffers()->Get(index);

@@ -85,6 +85,15 @@ Status check(const OperandCheck &operands, const fb::Launch &op) {
                                                     : Status::okStatus();
 }
 
+Status checkAlgorithm(const OperandCheck &operands, const fb::Matmul &op) {
+  const fb::Tuning *tuning = operands.plan.tuning();
+  uint32_t algorithms = tuning ? tuning->algorithms()->size() : 0;
+  if (op.algorithm() < -1 || op.algorithm() >= int64_t(algorithms))
+    return operands.where.bad("algorithm", op.algorithm(), "the plan has ",
+                              algorithms, " algorithms");
+  return Status::okStatus();
+}
+
 Status check(const OperandCheck &operands, const fb::Matmul &op) {
   const Where &where = operands.where;
   if (!isKnown(op.epilogue()))
@@ -93,6 +102,7 @@ Status check(const OperandCheck &operands, const fb::Matmul &op) {
   if ((op.epilogue() == fb::Epilogue::Bias) != (op.bias() >= 0))
     return where.bad("bias", op.bias(), "the epilogue is ",
                      fb::EnumNameEpilogue(op.epilogue()));
+  GPT2_RETURN_IF_ERROR(checkAlgorithm(operands, op));
   for (auto [field, buffer] :
        {std::pair("a", op.a()), {"d", op.d()}, {"weight", op.weight()}})
     GPT2_RETURN_IF_ERROR(operands.isFloat(field, buffer));
@@ -339,6 +349,10 @@ Status detail::validateInstructions(const fb::Plan &plan) {
           !isKnown(instruction.op_type()))
         return at.bad("op_type", unsigned(instruction.op_type()),
                       "this gpt2-run knows 1 to ", unsigned(fb::Op::MAX));
+      uint32_t costs = plan.costs() ? plan.costs()->size() : 0;
+      if (instruction.cost() < -1 || instruction.cost() >= int64_t(costs))
+        return at.bad("cost", instruction.cost(), "the plan has ", costs,
+                      " costs");
       Where where(at, instructionName(instruction.op_type()));
       GPT2_RETURN_IF_ERROR(checkOperandIndices(plan, p, instruction, where));
       GPT2_RETURN_IF_ERROR(

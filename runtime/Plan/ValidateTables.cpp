@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Plan/PlanFormat.h"
+#include "runtime/Plan/Tuning.h"
 #include "runtime/Plan/Validator.h"
 #include "runtime/Support/Checked.h"
 
@@ -185,6 +186,23 @@ Status checkArenas(const fb::Plan &plan) {
   return Status::okStatus();
 }
 
+Status checkTuning(const fb::Plan &plan) {
+  const fb::Tuning *tuning = plan.tuning();
+  if (!tuning)
+    return Status::okStatus();
+  if (plan.target() != fb::Target::CUDA)
+    return dataLoss("tuning holds algorithms of cuBLASLt, but the plan is for ",
+                    fb::EnumNameTarget(plan.target()));
+  for (uint32_t i = 0; i < tuning->algorithms()->size(); ++i) {
+    uint32_t words = tuning->algorithms()->Get(i)->words()->size();
+    if (words != std::tuple_size_v<AlgorithmWords>)
+      return dataLoss(Where("tuning.algorithms", i).text(), " has ", words,
+                      " words, but an algorithm has ",
+                      std::tuple_size_v<AlgorithmWords>);
+  }
+  return Status::okStatus();
+}
+
 } // namespace
 
 Status detail::validateTables(const fb::Plan &plan,
@@ -194,5 +212,6 @@ Status detail::validateTables(const fb::Plan &plan,
   GPT2_RETURN_IF_ERROR(checkPayloads(plan, payloads.size()));
   GPT2_RETURN_IF_ERROR(checkModules(plan, payloads));
   GPT2_RETURN_IF_ERROR(checkKernels(plan));
-  return checkArenas(plan);
+  GPT2_RETURN_IF_ERROR(checkArenas(plan));
+  return checkTuning(plan);
 }

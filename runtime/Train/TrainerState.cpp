@@ -8,10 +8,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 using namespace gpt2rt;
 
 static constexpr uint64_t stateFormat = 1;
+
+/// FNV-1a over the words, for telling algorithms apart.
+static std::string digestOf(const fb::Tuning *tuning) {
+  if (!tuning)
+    return {};
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const fb::MatmulAlgorithm *algorithm : *tuning->algorithms())
+    for (uint64_t word : *algorithm->words())
+      hash = (hash ^ word) * 0x100000001b3;
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx",
+                static_cast<unsigned long long>(hash));
+  return text;
+}
 
 PlanIdentity PlanIdentity::of(const Plan &plan) {
   const fb::Model &model = *plan.root().model();
@@ -33,6 +48,7 @@ PlanIdentity PlanIdentity::of(const Plan &plan) {
   identity.inner = model.inner();
   identity.positions = model.positions();
   identity.vocab = model.vocab();
+  identity.algorithms = digestOf(plan.root().tuning());
   return identity;
 }
 
@@ -141,6 +157,8 @@ Status readPlan(const Reader &reader, PlanIdentity &plan) {
   GPT2_RETURN_IF_ERROR(reader.text("precision", plan.precision));
   for (auto [name, value] : numbersOf(plan))
     GPT2_RETURN_IF_ERROR(reader.number(name, *value));
+  if (reader.find("algorithms"))
+    GPT2_RETURN_IF_ERROR(reader.text("algorithms", plan.algorithms));
   // Plans of one length do not say so.
   if (!reader.find("shorter_sequences"))
     return {};
@@ -161,6 +179,8 @@ std::string gpt2rt::trainerStateText(const TrainerState &given) {
   TrainerState state = given;
   Json plan = {{"target", state.plan.target},
                {"precision", state.plan.precision}};
+  if (!state.plan.algorithms.empty())
+    plan["algorithms"] = state.plan.algorithms;
   for (auto [name, value] : numbersOf(state.plan))
     plan[name] = *value;
   if (!state.plan.shorter.empty())

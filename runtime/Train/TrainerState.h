@@ -19,6 +19,8 @@ struct PlanIdentity {
   uint64_t layers = 0, width = 0, heads = 0, inner = 0, positions = 0,
            vocab = 0;
   std::vector<uint64_t> shorter; ///< other lengths of sequences, ascending
+  /// A digest of the algorithms that `gpt2-run tune` wrote; empty without.
+  std::string algorithms;
 
   static PlanIdentity of(const Plan &plan);
   /// "128, 256, 1024": all lengths of sequences.

@@ -11,6 +11,9 @@
 // RUN: not gpt2-opt %t/no-loss.mlir --rematerialize=cost-table=%t/text.json 2>&1 | FileCheck %s --check-prefix=JSON
 // RUN: not gpt2-opt %t/no-loss.mlir --rematerialize=cost-table=%t/list.json 2>&1 | FileCheck %s --check-prefix=LIST
 // RUN: not gpt2-opt %t/no-loss.mlir --rematerialize=cost-table=%t/minus.json 2>&1 | FileCheck %s --check-prefix=MINUS
+// RUN: not gpt2-opt %t/no-loss.mlir --rematerialize=cost-table=%t/number.json 2>&1 | sed s/number/minus/ | FileCheck %s --check-prefix=MINUS
+// RUN: not gpt2-opt %t/no-loss.mlir --rematerialize=cost-table=%t/empty.json 2>&1 | sed s/empty/minus/ | FileCheck %s --check-prefix=MINUS
+// RUN: not gpt2-opt %t/no-loss.mlir --rematerialize=cost-table=%t/rate.json 2>&1 | FileCheck %s --check-prefix=RATES
 
 // PROGRAM: error: rematerialize needs a program of role accumulate; this module has none
 // LOSS: error: 'accumulate' has no gpt2.cross_entropy_grad that ends its forward half: run build-training first
@@ -20,8 +23,9 @@
 // NAME: Cannot find option named 'some'
 // NOFILE: error: cost table '{{.*}}none.json' cannot be read: No such file or directory
 // JSON: error: cost table '{{.*}}text.json' is not JSON:
-// LIST: error: cost table '{{.*}}list.json' is not an object of op: microseconds
-// MINUS: error: cost table '{{.*}}minus.json' has no time of at least 0 for "add"
+// LIST: error: cost table '{{.*}}list.json' has no object "ops"; make it with gpt2-run profile --costs
+// MINUS: error: cost table '{{.*}}minus.json' has no [rows, microseconds] pairs of at least 0 for "add"
+// RATES: error: cost table '{{.*}}rate.json' has no number greater than 0 as "row_bytes_per_second"
 
 //--- no-program.mlir
 func.func @eval() attributes {
@@ -42,4 +46,13 @@ microseconds
 [1, 2]
 
 //--- minus.json
-{"add": -1}
+{"ops": {"add": [[1, -1]]}}
+
+//--- number.json
+{"ops": {"add": 5}}
+
+//--- empty.json
+{"ops": {"add": []}}
+
+//--- rate.json
+{"row_bytes_per_second": 0, "ops": {}}

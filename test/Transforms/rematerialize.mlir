@@ -9,8 +9,13 @@
 // RUN: gpt2-opt %t.fused "--rematerialize=mode=auto budget=62463" --remarks-filter=rematerialize -o /dev/null 2>&1 | FileCheck %s --check-prefix=SLIGHT
 // RUN: gpt2-opt %t.fused "--rematerialize=mode=auto budget=33792" --remarks-filter=rematerialize -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEAST
 // RUN: not gpt2-opt %t.fused "--rematerialize=mode=auto budget=33791" 2>&1 | FileCheck %s --check-prefix=TIGHT
-// RUN: echo '{"linear 32x16xf32 64x16xf32 -> 32x64xf32": 1000, "linear 32x16xf32 48x16xf32 -> 32x48xf32": 1000}' > %t.json
+// RUN: echo '{"ops": {"linear Rx16xf32 64x16xf32 -> f32": [[32, 1000]], "linear Rx16xf32 48x16xf32 -> f32": [[128, 6000], [8, 1000]]}}' > %t.json
 // RUN: gpt2-opt %t.fused "--rematerialize=mode=auto budget=52224 cost-table=%t.json" | FileCheck %s --check-prefix=TABLE
+// RUN: gpt2-opt %t.fused "--rematerialize=cost-table=%t.json" --remarks-filter=rematerialize -o /dev/null 2>&1 | FileCheck %s --check-prefix=MEASURED
+// RUN: echo '{"ops": {"linear Rx16xf32 64x16xf32 -> f32": [[8, 1000]], "linear Rx16xf32 48x16xf32 -> f32": [[128, 8000]]}}' > %t.beyond.json
+// RUN: gpt2-opt %t.fused "--rematerialize=cost-table=%t.beyond.json" --remarks-filter=rematerialize -o /dev/null 2>&1 | FileCheck %s --check-prefix=BEYOND
+// RUN: echo '{"matmul_flops_per_second": 1000, "row_bytes_per_second": 1e9, "ops": {}}' > %t.rates.json
+// RUN: gpt2-opt %t.fused "--rematerialize=cost-table=%t.rates.json" --remarks-filter=rematerialize -o /dev/null 2>&1 | FileCheck %s --check-prefix=RATES
 
 // Rows of 16 columns are 2048 bytes. A layer hands y1, att, x1, y2 (2048 each),
 // qkv (6144), h and a (8192 each) to its backward half, besides its statistics
@@ -21,6 +26,14 @@
 // SLIGHT: rematerialized | {{.*}} kept-bytes=31488, layers=1, ops=1, {{.*}} values=1,
 // LEAST: peak-bytes=33792
 // TIGHT: error: 'accumulate' does not fit 33791 bytes of activations; the least that rematerialization reaches is 33792
+
+// Between two measured numbers of rows times lie on a line: the linears take
+// 1000 and 1000 + 5000 * (32 - 8) / (128 - 8) microseconds, the rest some
+// nanoseconds by its traffic. Beyond them they grow with the rows: 4000 + 2000.
+// MEASURED: measured-ops=2, {{.*}} program-us=3000, unmeasured-ops={{[1-9]}}
+// BEYOND: measured-ops=2, {{.*}} program-us=6000, unmeasured-ops={{[1-9]}}
+// What is not in the table goes by its rates.
+// RATES: measured-ops=0, {{.*}} program-us={{[0-9]{8,}}}
 
 // BLOCK: %[[X0:.*]]:4 = gpt2.fused row
 // BLOCK: %[[QKV:.*]] = gpt2.linear %[[X0]]#1, %qkv

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/gpu/GpuKernel.h"
 
+#include "runtime/CUDA/GraphProgram.h"
 #include "runtime/Support/File.h"
 #include "test/unit/CodegenCUDA/RowKernelChecks.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/Codegen/CUDA/Templates/TemplateGeometry.h"
-#include "runtime/CUDA/GraphProgram.h"
+#include "runtime/CUDA/Timing.h"
 #include "runtime/Support/Convert.h"
 #include "test/gpu/KernelCases.h"
 

@@ -26,9 +26,11 @@ import mini
 import resume
 import torch_training
 import training
+import tuning
 
 PARTS = {module.__name__.replace("_", "-"): module for module in
-         (generation, mini, memory, training, lengths, resume, torch_training)}
+         (generation, mini, memory, training, tuning, lengths, resume,
+          torch_training)}
 
 
 def prepare(tools, names):

@@ -3,12 +3,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Engine/Bench.h"
-#include "runtime/CUDA/Gpus.h"
 #include "runtime/Engine/EvalBench.h"
 #include "runtime/Support/Json.h"
 #include "runtime/Train/StepBench.h"
 #include "tools/gpt2-run/Commands.h"
-#include "tools/gpt2-run/Machine.h"
 #include "tools/gpt2-run/Runner.h"
 
 using namespace gpt2rt;
@@ -40,15 +38,6 @@ BenchOptions makeOptions(const Flags &flags, const Plan &plan) {
   return options;
 }
 
-std::string deviceName(const Plan &plan, const Flags &flags) {
-  if (plan.root().target() == fb::Target::CPU)
-    return readCpu().name;
-  auto index = static_cast<size_t>(flags.runner.device);
-  Result<GpuReport> report = findGpus();
-  return report.ok() && index < report->gpus.size() ? report->gpus[index].name
-                                                    : "unknown GPU";
-}
-
 Json profileJson(const std::vector<InstructionTime> &times) {
   Json list = Json::array();
   for (const InstructionTime &time : times)
@@ -77,23 +66,23 @@ Json commonJson(const Flags &flags, const Runner &runner) {
           {"mode", fb::EnumNameMode(plan.mode())},
           {"target", fb::EnumNameTarget(plan.target())},
           {"precision", fb::EnumNamePrecision(plan.precision())},
-          {"device", deviceName(runner.plan(), flags)},
+          {"device", runner.deviceName()},
           {"repeats", flags.repeats},
           {"load_seconds", runner.loadSeconds()},
           {"memory", runner.memoryJson()}};
 }
 
-void printCommon(const Flags &flags, const Runner &runner, uint32_t batch) {
+void printCommon(const Runner &runner, uint32_t batch) {
   const fb::Plan &plan = runner.plan().root();
   std::printf("%s, %s, %s, batch %u\n", plan.model()->name()->c_str(),
               fb::EnumNamePrecision(plan.precision()),
-              deviceName(runner.plan(), flags).c_str(), batch);
+              runner.deviceName().c_str(), batch);
   std::printf("load         %10.3f s\n", runner.loadSeconds());
 }
 
 void printGeneration(const Flags &flags, const BenchOptions &options,
                      const BenchResult &result, const Runner &runner) {
-  printCommon(flags, runner, options.batch);
+  printCommon(runner, options.batch);
   std::printf("first token  %10.3f s\n", result.firstTokenSeconds);
   std::printf("prefill %4u %10.1f tok/s  (%.3f ms)\n", options.promptTokens,
               result.prefillTokensPerSecond, result.prefillSeconds * 1e3);
@@ -153,7 +142,7 @@ Status benchEvaluation(const Flags &flags, const Runner &runner) {
     printJson(json);
     return Status::okStatus();
   }
-  printCommon(flags, runner, result.batch);
+  printCommon(runner, result.batch);
   std::printf("eval    %4u %10.1f tok/s  (%.3f ms)\n", result.tokens,
               result.tokensPerSecond, result.seconds * 1e3);
   if (flags.profile)
@@ -186,7 +175,7 @@ Status benchTraining(const Flags &flags, const Runner &runner) {
     printJson(trainingJson(flags, result, runner));
     return Status::okStatus();
   }
-  printCommon(flags, runner, result.batch);
+  printCommon(runner, result.batch);
   std::printf("step    %4u %10.1f tok/s  (%.3f ms: accumulate %.3f ms, update "
               "%.3f ms)\nloss         %10.4f, %.4f after %u steps\n",
               result.tokens, result.tokensPerSecond, result.stepSeconds * 1e3,

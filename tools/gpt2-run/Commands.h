@@ -18,6 +18,8 @@ using Command = std::function<Status()>;
 Command addGenerate(CLI::App &app);
 Command addEval(CLI::App &app);
 Command addBench(CLI::App &app);
+Command addProfile(CLI::App &app);
+Command addTune(CLI::App &app);
 Command addTrain(CLI::App &app);
 Command addTokenize(CLI::App &app);
 Command addInspect(CLI::App &app);

@@ -42,6 +42,11 @@ void printModel(const Plan &plan, const std::string &path) {
               model.width(), model.inner(), model.positions(), model.vocab(),
               model.padded_vocab(),
               static_cast<unsigned long long>(model.parameters()));
+  if (const fb::Tuning *tuning = root.tuning())
+    std::printf("%u algorithms of products measured on %s with cuBLASLt %llu\n",
+                tuning->algorithms()->size(),
+                quote(tuning->device()->string_view()).c_str(),
+                static_cast<unsigned long long>(tuning->library()));
 }
 
 void printPrograms(const fb::Plan &root) {

@@ -53,11 +53,15 @@ Json instructionJson(const Plan &plan, const fb::Instruction &instruction) {
     json["epilogue"] = fb::EnumNameEpilogue(op->epilogue());
     json["transpose_a"] = op->transpose_a();
     json["accumulate"] = op->accumulate();
+    if (op->algorithm() >= 0)
+      json["algorithm"] = op->algorithm();
   } else if (const fb::Attention *op = instruction.op_as_Attention()) {
     json.update(attentionJson(*op));
   } else if (const fb::AttentionGrad *op = instruction.op_as_AttentionGrad()) {
     json.update(attentionJson(*op));
   }
+  if (instruction.cost() >= 0)
+    json["cost"] = instruction.cost();
   std::vector<Operand> operands;
   operandsOf(instruction, operands);
   Json list = Json::array();
@@ -178,6 +182,30 @@ Json arenasJson(const fb::Plan &root) {
   return arenas;
 }
 
+Json costsJson(const fb::Plan &root) {
+  Json costs = Json::array();
+  if (root.costs())
+    for (const fb::Cost *cost : *root.costs())
+      costs.push_back({{"op", cost->key()->str()},
+                       {"rows", cost->rows()},
+                       {"flops", cost->flops()},
+                       {"bytes", cost->bytes()}});
+  return costs;
+}
+
+Json tuningJson(const fb::Plan &root) {
+  const fb::Tuning *tuning = root.tuning();
+  if (!tuning)
+    return nullptr;
+  Json algorithms = Json::array();
+  for (const fb::MatmulAlgorithm *algorithm : *tuning->algorithms())
+    algorithms.push_back(std::vector<uint64_t>(algorithm->words()->begin(),
+                                               algorithm->words()->end()));
+  return {{"device", tuning->device()->str()},
+          {"cublaslt", tuning->library()},
+          {"algorithms", std::move(algorithms)}};
+}
+
 } // namespace
 
 Json tool::planJson(const Plan &plan) {
@@ -198,5 +226,7 @@ Json tool::planJson(const Plan &plan) {
       {"kernels", kernelsJson(root)},
       {"modules", modulesJson(root)},
       {"buffers", buffersJson(root)},
-      {"weights", weightsJson(plan)}};
+      {"weights", weightsJson(plan)},
+      {"costs", costsJson(root)},
+      {"tuning", tuningJson(root)}};
 }

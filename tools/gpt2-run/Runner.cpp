@@ -4,7 +4,9 @@
 
 #include "tools/gpt2-run/Runner.h"
 #include "models/ModelConfig.h"
+#include "runtime/CUDA/Gpus.h"
 #include "runtime/Support/Json.h"
+#include "tools/gpt2-run/Machine.h"
 
 #include <chrono>
 #include <cstdio>
@@ -74,7 +76,10 @@ Status Runner::createTarget(const RunnerFlags &flags) {
   options.device = flags.device;
   if (const char *text = std::getenv("OMP_NUM_THREADS"); text && !flags.threads)
     options.threads = std::max(0, std::atoi(text));
+  device = flags.device;
   GPT2_ASSIGN_OR_RETURN(target, createExecutor(*loaded, options));
+  for (const std::string &warning : target->warnings())
+    std::fprintf(stderr, "gpt2-run: warning: %s\n", warning.c_str());
   return Status::okStatus();
 }
 
@@ -106,6 +111,15 @@ Result<Runner> Runner::open(const RunnerFlags &flags) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   return runner;
+}
+
+std::string Runner::deviceName() const {
+  if (plan().root().target() == fb::Target::CPU)
+    return readCpu().name;
+  Result<GpuReport> report = findGpus();
+  auto index = static_cast<size_t>(device);
+  return report.ok() && index < report->gpus.size() ? report->gpus[index].name
+                                                    : "unknown GPU";
 }
 
 std::string tool::formatBytes(uint64_t bytes) {
@@ -145,6 +159,9 @@ void Runner::printMemory() const {
                formatBytes(sum.allocated).c_str(),
                static_cast<unsigned long long>(sum.allocated), parts.c_str(),
                formatBytes(report.reserve).c_str());
+  if (report.context)
+    std::fprintf(stderr, "memory: the driver's context takes %s more\n",
+                 formatBytes(*report.context).c_str());
 }
 
 Json Runner::memoryJson() const {
@@ -155,10 +172,14 @@ Json Runner::memoryJson() const {
     arenas.push_back({{"name", arena.name},
                       {"predicted_bytes", arena.predicted},
                       {"allocated_bytes", arena.allocated}});
-  return {{"predicted_bytes", sum.predicted},
-          {"allocated_bytes", sum.allocated},
-          {"reserve_bytes", report.reserve},
-          {"arenas", std::move(arenas)}};
+  Json json = {{"predicted_bytes", sum.predicted},
+               {"allocated_bytes", sum.allocated},
+               {"reserve_bytes", report.reserve},
+               {"context_bytes", nullptr},
+               {"arenas", std::move(arenas)}};
+  if (report.context)
+    json["context_bytes"] = *report.context;
+  return json;
 }
 
 Result<std::unique_ptr<Tokenizer>>

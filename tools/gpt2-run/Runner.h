@@ -38,13 +38,16 @@ public:
 
   const Plan &plan() const { return *loaded; }
   Executor &executor() const { return *target; }
+  /// "NVIDIA H200", or the CPU's name.
+  std::string deviceName() const;
   /// Reading the plan, allocating, and laying out the weights.
   double loadSeconds() const { return seconds; }
 
-  /// One line on standard error: predicted, allocated, reserve.
+  /// On standard error: predicted, allocated and reserve, and on a line of its
+  /// own the driver's context, where there is one.
   void printMemory() const;
   /// {"predicted_bytes": ..., "allocated_bytes": ..., "reserve_bytes": ...,
-  /// "arenas": [...]}
+  /// "context_bytes": ..., "arenas": [...]}
   nlohmann::json memoryJson() const;
 
 private:
@@ -54,6 +57,7 @@ private:
 
   std::unique_ptr<Plan> loaded; // the executor keeps its address
   std::unique_ptr<Executor> target;
+  int device = 0;
   double seconds = 0;
 };
 

@@ -51,8 +51,8 @@ int run(int argc, char **argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", GPT2_VERSION);
   std::vector<std::pair<CLI::App *, Command>> commands;
-  for (auto add : {addGenerate, addEval, addTrain, addBench, addTokenize,
-                   addInspect, addDoctor}) {
+  for (auto add : {addGenerate, addEval, addTrain, addBench, addProfile,
+                   addTune, addTokenize, addInspect, addDoctor}) {
     Command command = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(command));
   }

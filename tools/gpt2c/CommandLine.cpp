@@ -293,7 +293,9 @@ void addFlags(CLI::App &app, RawFlags &raw, CommandLine &line) {
                  "cheapest plan that fits")
       ->type_name("SIZE");
   app.add_option("--remat-costs", line.costTable,
-                 "JSON table of measured microseconds for --memory-budget")
+                 "Times of ops, measured by gpt2-run profile --costs, to "
+                 "choose by what to compute again; h200 (default for sm_90 in "
+                 "16 bits): the table of that GPU; none: rates")
       ->type_name("FILE");
   app.add_option("--fit", raw.fit,
                  "Memory of the device, such as 24GiB: chooses --precision, "

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "models/ModelConfig.h"
+#include "runtime/Device/GpuReserve.h"
 #include "runtime/Support/ByteSize.h"
 #include "tools/gpt2c/Advice.h"
 
@@ -14,9 +15,6 @@ using gpt2rt::strCat;
 using plan::ArenaKind;
 
 namespace {
-
-/// What the CUDA context, kernels and graphs take beside the plan's arenas.
-constexpr uint64_t cudaReserve = uint64_t(1) << 30;
 
 /// Tokens of a micro-batch from which on more make a step hardly faster.
 constexpr int64_t cudaEnoughTokens = 8192, cpuEnoughTokens = 1024;
@@ -36,6 +34,10 @@ private:
   /// takes when everything is kept and when as little as possible is.
   Result<std::vector<int64_t>> rankBatches();
   std::string explain(const PlannedModule &planned) const;
+  /// What the device holds beside the plan's arenas.
+  uint64_t reserve() const {
+    return line.cuda ? gpt2rt::gpuReserveBytes(*line.fit) : 0;
+  }
 
   Planner &planner;
   CommandLine &line;
@@ -97,8 +99,8 @@ std::string Fitter::explain(const PlannedModule &planned) const {
   std::string text = strCat("chosen for ", formatByteSize(*line.fit), " and ",
                             line.tokensPerStep, " tokens a step\n");
   if (line.cuda)
-    text += strCat("  reserve            ", formatByteSize(cudaReserve),
-                   ": the CUDA context, kernels and graphs\n");
+    text += strCat("  reserve            ", formatByteSize(reserve()),
+                   ": the driver, its context, kernels and graphs\n");
   text += strCat("  precision          ", line.precision,
                  line.hasPrecision ? ": as given\n"
                  : line.cuda       ? ": half the activations, no loss scale\n"
@@ -118,12 +120,11 @@ std::string Fitter::explain(const PlannedModule &planned) const {
 
 Result<FittedPlan> Fitter::run() {
   GPT2_RETURN_IF_ERROR(findSequences());
-  uint64_t reserve = line.cuda ? cudaReserve : 0;
-  if (*line.fit <= reserve)
+  if (*line.fit <= reserve())
     return gpt2rt::invalidArgument(
         "--fit=", formatByteSize(*line.fit), " leaves nothing beside the ",
-        formatByteSize(reserve), " that the CUDA context takes");
-  line.memoryBudget = *line.fit - reserve;
+        formatByteSize(reserve()), " that the CUDA driver takes");
+  line.memoryBudget = *line.fit - reserve();
   if (!line.hasPrecision && line.cuda)
     line.precision = "bf16";
   // Lean storage adds up no micro-batches: it is for a step of one.

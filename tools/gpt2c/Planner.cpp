@@ -190,7 +190,7 @@ Status Planner::Search::analyze() {
     model.emplace(longest, costs);
   if (!model || failed(model->analyze()))
     return planner.diagnostics.status("choosing what to recompute");
-  programSeconds = model->secondsOfProgram();
+  programSeconds = model->costOfProgram().seconds;
   return Status();
 }
 

@@ -5,9 +5,8 @@
 #include "runtime/CUDA/Branches.h"
 #include "runtime/Device/MemoryAdvice.h"
 #include "runtime/Device/WeightLayout.h"
-#include "runtime/Plan/Operands.h"
+#include "test/unit/CUDA/CudaPlans.h"
 #include "test/unit/CUDA/FakeGpu.h"
-#include "test/unit/Plan/TestPlans.h"
 
 #include <gmock/gmock.h>
 
@@ -21,48 +20,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace {
-
-constexpr const char *templateName = "template_kernel";
-
-/// generatePlan() as select-cuda-kernels leaves it: what the CUDA target has
-/// kernels for has become launches of one.
-fb::PlanT cudaPlan(const std::string &arch = "sm_90a") {
-  fb::PlanT plan = generatePlan();
-  plan.target = fb::Target::CUDA;
-  plan.modules[0]->arch = arch;
-  plan.modules[0]->format = fb::CodeFormat::Cubin;
-  plan.kernels[0]->block_threads = 128;
-  auto kernel = std::make_unique<fb::KernelT>(*plan.kernels[0]);
-  kernel->name = templateName;
-  kernel->kind = "decode_attention";
-  plan.kernels.push_back(std::move(kernel));
-
-  std::string packed = packPlan(plan);
-  const fb::Plan *table = fb::GetPlan(
-      packed.data() +
-      reinterpret_cast<const PlanHeader *>(packed.data())->flatbufferOffset);
-  std::vector<Operand> operands;
-  for (size_t p = 0; p < plan.programs.size(); ++p)
-    for (size_t i = 0; i < plan.programs[p]->instructions.size(); ++i) {
-      fb::OpUnion &op = plan.programs[p]->instructions[i]->op;
-      if (op.type == fb::Op::Launch)
-        op.AsLaunch()->programmatic = true;
-      if (op.type != fb::Op::Matmul && op.type != fb::Op::Attention &&
-          op.type != fb::Op::CacheAppend && op.type != fb::Op::Sample)
-        continue;
-      operandsOf(*table->programs()->Get(p)->instructions()->Get(i), operands);
-      fb::LaunchT launch;
-      launch.kernel = 1;
-      launch.rows = 1;
-      launch.programmatic = true;
-      for (const Operand &operand : operands) {
-        launch.buffers.push_back(operand.buffer);
-        launch.access.push_back(operand.access);
-      }
-      op.Set(std::move(launch));
-    }
-  return plan;
-}
 
 class CudaExecutorTest : public testing::Test {
 protected:
@@ -102,6 +59,15 @@ TEST_F(CudaExecutorTest, AllocatesWhatThePlanPredicts) {
 TEST_F(CudaExecutorTest, KnowsThePeakOfItsGpu) {
   create(cudaPlan());
   EXPECT_DOUBLE_EQ(executor->peakFlops(), 100 * 1.5e9 * 256); // sm_90 in fp32
+}
+
+TEST_F(CudaExecutorTest, SaysWhatTheDriversContextTakes) {
+  create(cudaPlan());
+  EXPECT_EQ(executor->memory().context, std::nullopt);
+  executor.reset();
+  gpu.contextBytes = 480 << 20;
+  create(cudaPlan());
+  EXPECT_EQ(executor->memory().context, uint64_t(480) << 20);
 }
 
 TEST_F(CudaExecutorTest, RefusesBeforeAllocatingWhereMemoryIsShort) {

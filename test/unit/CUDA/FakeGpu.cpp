@@ -205,10 +205,14 @@ void bindWork(cuda::Driver &d) {
   d.cuStreamEndCapture = endCapture;
   d.cuEventCreate = [](CUevent *e, unsigned) { return make(e, gpu->events); };
   d.cuEventDestroy = [](CUevent) { return drop(gpu->events); };
-  d.cuEventRecord = [](CUevent, CUstream) { return CUDA_SUCCESS; };
+  d.cuEventRecord = [](CUevent event, CUstream) {
+    std::lock_guard<std::mutex> lock(mutex);
+    gpu->times[event] = gpu->clock += gpu->tick;
+    return CUDA_SUCCESS;
+  };
   d.cuEventSynchronize = [](CUevent) { return CUDA_SUCCESS; };
-  d.eventElapsedTime = [](float *ms, CUevent, CUevent) {
-    *ms = 2.0f;
+  d.eventElapsedTime = [](float *ms, CUevent begin, CUevent end) {
+    *ms = static_cast<float>(gpu->times[end] - gpu->times[begin]);
     return CUDA_SUCCESS;
   };
   d.cuModuleLoadData = [](CUmodule *m, const void *) {
@@ -258,10 +262,19 @@ cuda::Driver FakeGpu::driver() {
     return CUDA_SUCCESS;
   };
   d.cuDeviceGetName = [](char *text, int length, CUdevice) {
-    std::strncpy(text, "Fake GPU", length);
+    std::strncpy(text, gpu->name.c_str(), length);
     return CUDA_SUCCESS;
   };
   d.cuDeviceGetAttribute = attribute;
+  d.cuDeviceGetPCIBusId = [](char *text, int length, CUdevice) {
+    std::strncpy(text, "0000:17:00.0", length);
+    return CUDA_SUCCESS;
+  };
+  d.usedBytes = [](const char *address) -> std::optional<uint64_t> {
+    if (!gpu->contextBytes || std::strcmp(address, "0000:17:00.0"))
+      return std::nullopt;
+    return 1000 + gpu->contexts * *gpu->contextBytes;
+  };
   d.cuDevicePrimaryCtxSetFlags = [](CUdevice, unsigned) {
     return CUDA_SUCCESS;
   };

@@ -27,7 +27,13 @@ struct FakeLaunch {
 struct FakeGpu {
   // What the test sets.
   int major = 9, minor = 0;
+  std::string name = "Fake GPU";
   uint64_t freeBytes = uint64_t(80) << 30;
+  /// What a context takes; nothing: that cannot be seen.
+  std::optional<uint64_t> contextBytes = std::nullopt;
+  /// Milliseconds from one event to the next, beside what the work between
+  /// them adds to `clock`.
+  double tick = 2;
   /// Called when a launch is enqueued or captured; returns what it does when
   /// it runs. `arguments` are only valid during the call.
   std::function<std::function<void()>(const std::string &kernel,
@@ -40,6 +46,8 @@ struct FakeGpu {
   int pinned = 0, streams = 0, events = 0, modules = 0, graphs = 0,
       contexts = 0;
   std::vector<FakeLaunch> launches;
+  double clock = 0; ///< milliseconds
+  std::map<CUevent, double> times;
   int copiesToHost = 0, synchronizations = 0, graphLaunches = 0;
 
   /// A driver table over this object. One FakeGpu at a time.

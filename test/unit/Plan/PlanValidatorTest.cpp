@@ -234,6 +234,40 @@ TEST(PlanValidator, MatmulOperands) {
   CASE(prefill(plan, 1).op.AsMatmul()->workspace = 12345, "workspace is 12345");
 }
 
+TEST(PlanValidator, Tuning) {
+  auto tuned = [](size_t words, int32_t algorithm, fb::Target target) {
+    return messageAfter([=](fb::PlanT &plan) {
+      plan.target = target;
+      if (target == fb::Target::CUDA)
+        plan.modules[0]->format = fb::CodeFormat::Cubin;
+      for (auto &kernel : plan.kernels)
+        kernel->block_threads = 128;
+      plan.tuning = std::make_unique<fb::TuningT>();
+      plan.tuning->device = "GPU";
+      plan.tuning->algorithms.push_back(std::make_unique<fb::MatmulAlgorithmT>());
+      plan.tuning->algorithms[0]->words.resize(words);
+      prefill(plan, 1).op.AsMatmul()->algorithm = algorithm;
+    });
+  };
+  EXPECT_EQ(tuned(8, 0, fb::Target::CUDA), "");
+  EXPECT_THAT(tuned(7, 0, fb::Target::CUDA),
+              HasSubstr("tuning.algorithms[0] has 7 words"));
+  EXPECT_THAT(tuned(8, 1, fb::Target::CUDA),
+              HasSubstr("matmul.algorithm is 1, but the plan has 1"));
+  EXPECT_THAT(tuned(8, -2, fb::Target::CUDA),
+              HasSubstr("matmul.algorithm is -2"));
+  EXPECT_THAT(tuned(8, -1, fb::Target::CPU),
+              HasSubstr("the plan is for CPU"));
+  CASE(prefill(plan, 1).op.AsMatmul()->algorithm = 0,
+       "matmul.algorithm is 0, but the plan has 0 algorithms");
+}
+
+TEST(PlanValidator, Costs) {
+  CASE(prefill(plan, 1).cost = 0,
+       "programs[1].instructions[1].cost is 0, but the plan has 0 costs");
+  CASE(prefill(plan, 1).cost = -2, "cost is -2");
+}
+
 TEST(PlanValidator, MatmulBiasTypes) {
   auto narrowBias = [](fb::PlanT &plan) {
     buffer(plan, "qkv_b").dtype = fb::DType::BF16;

@@ -6,6 +6,7 @@
 #include "runtime/Train/RunConfig.h"
 #include "runtime/Train/StopSignal.h"
 #include "runtime/Train/TrainerState.h"
+#include "test/unit/Plan/TestPlans.h"
 #include "test/unit/Support/TestSupport.h"
 
 #include <cmath>
@@ -178,6 +179,32 @@ TEST(TrainerState, RoundTrips) {
   EXPECT_EQ(trainerStateText(state).find("shorter"), std::string::npos);
   ASSERT_ASSIGN(read, parseTrainerState(trainerStateText(state), "x"));
   EXPECT_EQ(read, state);
+}
+
+TEST(TrainerState, RemembersTunedAlgorithms) {
+  fb::PlanT objects = test::trainPlan();
+  ASSERT_ASSIGN(Plan plain, test::parsePlan(objects));
+  EXPECT_EQ(PlanIdentity::of(plain).algorithms, "");
+  objects.target = fb::Target::CUDA;
+  objects.modules[0]->format = fb::CodeFormat::Cubin;
+  for (auto &kernel : objects.kernels)
+    kernel->block_threads = 128;
+  objects.tuning = std::make_unique<fb::TuningT>();
+  objects.tuning->device = "GPU";
+  objects.tuning->algorithms.push_back(
+      std::make_unique<fb::MatmulAlgorithmT>());
+  objects.tuning->algorithms[0]->words.assign(8, 1);
+  ASSERT_ASSIGN(Plan one, test::parsePlan(objects));
+  objects.tuning->algorithms[0]->words[7] = 2;
+  ASSERT_ASSIGN(Plan other, test::parsePlan(objects));
+  TrainerState state = someState();
+  state.plan = PlanIdentity::of(one);
+  ASSERT_ASSIGN(TrainerState read,
+                parseTrainerState(trainerStateText(state), "x"));
+  EXPECT_EQ(read.plan, PlanIdentity::of(one));
+  EXPECT_NE(read.plan, PlanIdentity::of(other));
+  // It is no other kind of run, but adds up in another order.
+  EXPECT_TRUE(checkSamePlan(read.plan, PlanIdentity::of(other)).ok());
 }
 
 TEST(TrainerState, RefusesDamage) {
