@@ -82,8 +82,7 @@ void ProgramLowering::noteCost(Operation *op, Operation *last) {
   auto isInstruction = [](Operation &each) {
     return isa<plan::InstructionOpInterface>(each);
   };
-  auto first =
-      std::find_if(begin, builder.getInsertionPoint(), isInstruction);
+  auto first = std::find_if(begin, builder.getInsertionPoint(), isInstruction);
   if (first == builder.getInsertionPoint())
     return;
   OpClass opClass = OpClass::of(op);
@@ -93,13 +92,12 @@ void ProgramLowering::noteCost(Operation *op, Operation *last) {
   auto cost = dyn_cast<gpt2::CostOpInterface>(op);
   int64_t bytes = cost ? cost.getBytesRead() + cost.getBytesWritten()
                        : 2 * gpt2::sumBytes(op->getOperandTypes());
-  first->setAttr(plan::costAttrName,
-                 builder.getDictionaryAttr(
-                     {number("bytes", bytes),
-                      number("flops", cost ? cost.getFlops() : 0),
-                      builder.getNamedAttr("key",
-                                           builder.getStringAttr(opClass.key)),
-                      number("rows", opClass.rows)}));
+  first->setAttr(
+      plan::costAttrName,
+      builder.getDictionaryAttr(
+          {number("bytes", bytes), number("flops", cost ? cost.getFlops() : 0),
+           builder.getNamedAttr("key", builder.getStringAttr(opClass.key)),
+           number("rows", opClass.rows)}));
 }
 
 LogicalResult ProgramLowering::lower(Operation *op) {

@@ -246,9 +246,9 @@ Result<std::vector<AlgorithmWords>> MatmulCall::candidates(int most) const {
 bool MatmulCall::use(const AlgorithmWords &words) {
   auto wanted = std::bit_cast<cublasLtMatmulAlgo_t>(words);
   cublasLtMatmulHeuristicResult_t answer = {};
-  if (library.table.cublasLtMatmulAlgoCheck(
-          library.handle, operation, layoutA, layoutB, layoutD, layoutD,
-          &wanted, &answer) != CUBLAS_STATUS_SUCCESS ||
+  if (library.table.cublasLtMatmulAlgoCheck(library.handle, operation, layoutA,
+                                            layoutB, layoutD, layoutD, &wanted,
+                                            &answer) != CUBLAS_STATUS_SUCCESS ||
       answer.state != CUBLAS_STATUS_SUCCESS ||
       answer.workspaceSize > buffers.workspaceBytes || !isFixed(wanted))
     return false;

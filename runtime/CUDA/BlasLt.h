@@ -91,7 +91,9 @@ public:
   std::string identity() const;
   std::string text() const;
   CUdeviceptr result() const { return buffers.d; }
-  uint64_t resultBytes() const { return shape.m * shape.n * sizeOf(shape.output); }
+  uint64_t resultBytes() const {
+    return shape.m * shape.n * sizeOf(shape.output);
+  }
 
 private:
   friend class BlasLt;

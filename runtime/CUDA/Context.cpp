@@ -64,9 +64,8 @@ Status Context::open(int ordinal) {
 
 std::optional<uint64_t> Context::usedBytes() const {
   char address[32] = {};
-  if (!table.usedBytes ||
-      table.cuDeviceGetPCIBusId(address, sizeof(address), device) !=
-          CUDA_SUCCESS)
+  if (!table.usedBytes || table.cuDeviceGetPCIBusId(address, sizeof(address),
+                                                    device) != CUDA_SUCCESS)
     return std::nullopt;
   return table.usedBytes(address);
 }

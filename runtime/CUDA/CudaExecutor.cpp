@@ -108,8 +108,8 @@ Status CudaExecutor::openLibrary() {
 }
 
 Status CudaExecutor::makeSteps() {
-  StepContext stepContext = {*context, plan, arenas, *kernels, library.get(),
-                             tuning};
+  StepContext stepContext = {*context, plan,          arenas,
+                             *kernels, library.get(), tuning};
   for (const fb::Program *program : *plan.root().programs()) {
     Program &made = programs.emplace_back();
     for (const fb::Instruction *instruction : *program->instructions()) {
@@ -268,10 +268,9 @@ std::vector<std::string> CudaExecutor::warnings() const {
       "differently; run gpt2-run tune on this machine";
   if (saved && library && !tuning.isHere)
     return {strCat("the plan's products were tuned on ",
-                   quote(saved->device()->string_view()),
-                   " with cuBLASLt ", saved->library(), ", and this is ",
-                   quote(context->name()), " with ", library->version(),
-                   otherwise)};
+                   quote(saved->device()->string_view()), " with cuBLASLt ",
+                   saved->library(), ", and this is ", quote(context->name()),
+                   " with ", library->version(), otherwise)};
   if (tuning.refused)
     return {strCat("cuBLASLt refuses the tuned algorithms of ", tuning.refused,
                    " of the plan's products", otherwise)};

@@ -47,14 +47,15 @@ struct InstructionTime {
 
 /// What the device does at most; 0 where that is not known.
 struct DeviceRates {
-  double flops = 0; ///< operations a second of products, in the plan's precision
+  double flops =
+      0; ///< operations a second of products, in the plan's precision
   double bytes = 0; ///< bytes a second from and to its memory
 };
 
 /// How algorithms of products are compared.
 struct TuneOptions {
-  int candidates = 32;      ///< of the library's heuristic, each product
-  double leastGain = 0.01;  ///< share by which a new choice must be faster
+  int candidates = 32;     ///< of the library's heuristic, each product
+  double leastGain = 0.01; ///< share by which a new choice must be faster
 };
 
 /// Runs the programs of one plan on one device. Not thread safe. Buffers are

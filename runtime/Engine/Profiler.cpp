@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Engine/Profiler.h"
 
+#include "runtime/Device/InstructionTimes.h"
 #include "runtime/Engine/StateFill.h"
 #include "runtime/Plan/Operands.h"
 
@@ -13,11 +14,6 @@
 using namespace gpt2rt;
 
 namespace {
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// What an op did, in the order of a program.
 struct OpTime {
@@ -30,11 +26,9 @@ struct OpTime {
 /// Whether it launches a kernel that works row by row.
 bool isRowKernel(const Plan &plan, const fb::Instruction &instruction) {
   const fb::Launch *launch = instruction.op_as_Launch();
-  return launch && plan.root()
-                           .kernels()
-                           ->Get(launch->kernel())
-                           ->kind()
-                           ->string_view() == "row";
+  return launch &&
+         plan.root().kernels()->Get(launch->kernel())->kind()->string_view() ==
+             "row";
 }
 
 /// Bytes that an instruction reads and writes, where the compiler says nothing.
@@ -173,8 +167,7 @@ gpt2rt::profilePlan(const Plan &plan, Executor &executor, unsigned repeats) {
   return profiles;
 }
 
-DeviceRates
-gpt2rt::reachedRates(const std::vector<ProgramProfile> &profiles) {
+DeviceRates gpt2rt::reachedRates(const std::vector<ProgramProfile> &profiles) {
   auto rate = [&](double ProfileGroup::*work, bool ProfileGroup::*isCounted) {
     double done = 0, seconds = 0;
     for (const ProgramProfile &profile : profiles)

@@ -9,7 +9,7 @@ namespace gpt2rt {
 
 /// Instructions of one op at one shape; numbers are sums over all of them.
 struct ProfileGroup {
-  std::string what;    ///< "row_kernel" or "a + b", or the product's sizes
+  std::string what; ///< "row_kernel" or "a + b", or the product's sizes
   const fb::Cost *op = nullptr; ///< what the compiler says of it, if it does
   bool isMatmul = false, isRow = false;
   uint64_t count = 0; ///< ops

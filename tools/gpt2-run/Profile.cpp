@@ -47,7 +47,8 @@ void printProgram(const ProgramProfile &profile, const DeviceRates &rates) {
   std::printf("%s: %.3f ms by instruction, %.3f ms as it runs\n",
               profile.program->name()->c_str(), profile.seconds * 1e3,
               profile.replay * 1e3);
-  std::printf("      time  share  count     each       floor    GB/s  TFLOP/s\n");
+  std::printf(
+      "      time  share  count     each       floor    GB/s  TFLOP/s\n");
   double floors = 0;
   for (const ProfileGroup &group : profile.groups) {
     double floor = group.floor(rates);
@@ -56,15 +57,14 @@ void printProgram(const ProgramProfile &profile, const DeviceRates &rates) {
     if (floor > 0)
       std::snprintf(least, sizeof(least), "%.1f us",
                     floor / double(group.count) * 1e6);
-    std::printf(
-        "%7.3f ms %5.1f%% %6llu %8.1f us %11s %7.0f %8.2f  %s\n",
-        group.seconds * 1e3,
-        profile.seconds > 0 ? 100 * group.seconds / profile.seconds : 0,
-        static_cast<unsigned long long>(group.count),
-        group.seconds / double(group.count) * 1e6, least,
-        group.bytes / std::max(group.seconds, 1e-12) * 1e-9,
-        group.flops / std::max(group.seconds, 1e-12) * 1e-12,
-        labelOf(group).c_str());
+    std::printf("%7.3f ms %5.1f%% %6llu %8.1f us %11s %7.0f %8.2f  %s\n",
+                group.seconds * 1e3,
+                profile.seconds > 0 ? 100 * group.seconds / profile.seconds : 0,
+                static_cast<unsigned long long>(group.count),
+                group.seconds / double(group.count) * 1e6, least,
+                group.bytes / std::max(group.seconds, 1e-12) * 1e-9,
+                group.flops / std::max(group.seconds, 1e-12) * 1e-12,
+                labelOf(group).c_str());
   }
   if (floors > 0)
     std::printf("%7.3f ms is the sum of the floors\n", floors * 1e3);

@@ -83,8 +83,9 @@ Status tune(Flags &flags) {
 Command tool::addTune(CLI::App &app) {
   auto flags = std::make_shared<Flags>();
   CLI::App *sub = app.add_subcommand(
-      "tune", "Measures cuBLASLt's algorithms for a plan's products on this GPU "
-              "and writes a plan that uses the fastest");
+      "tune",
+      "Measures cuBLASLt's algorithms for a plan's products on this GPU "
+      "and writes a plan that uses the fastest");
   flags->runner.add(*sub);
   sub->add_option("-o,--output", flags->output, "The tuned plan")->required();
   sub->add_option("--candidates", flags->options.candidates,

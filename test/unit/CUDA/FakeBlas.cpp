@@ -30,11 +30,11 @@ const FakeBlas::Algorithm *find(const cublasLtMatmulAlgo_t *algorithm) {
   return nullptr;
 }
 
-cublasStatus_t
-heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-          cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-          cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int most,
-          cublasLtMatmulHeuristicResult_t *answers, int *found) {
+cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                         cublasLtMatmulPreference_t, int most,
+                         cublasLtMatmulHeuristicResult_t *answers, int *found) {
   *found = std::min<int>(most, static_cast<int>(blas->algorithms.size()));
   for (int i = 0; i < *found; ++i) {
     answers[i] = {};
@@ -58,8 +58,8 @@ cublasStatus_t check(cublasLtHandle_t, cublasLtMatmulDesc_t,
 }
 
 cublasStatus_t configOf(const cublasLtMatmulAlgo_t *algorithm,
-                        cublasLtMatmulAlgoConfigAttributes_t, void *out,
-                        size_t, size_t *written) {
+                        cublasLtMatmulAlgoConfigAttributes_t, void *out, size_t,
+                        size_t *written) {
   const FakeBlas::Algorithm *known = find(algorithm);
   if (!known)
     return CUBLAS_STATUS_INVALID_VALUE;

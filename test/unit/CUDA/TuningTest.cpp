@@ -107,8 +107,7 @@ TEST_F(TuningTest, MeasuresEachDistinctProductOnceAndServesAll) {
 TEST_F(TuningTest, LeavesOutWhatHasNoFixedOrderOrTooMuchWorkspace) {
   blas.algorithms.push_back({.id = 4,
                              .milliseconds = 0.5,
-                             .reduction =
-                                 CUBLASLT_REDUCTION_SCHEME_INPLACE});
+                             .reduction = CUBLASLT_REDUCTION_SCHEME_INPLACE});
   blas.algorithms.push_back(
       {.id = 5, .milliseconds = 0.5, .workspace = uint64_t(1) << 40});
   load(packPlan(cudaPlan("sm_90a", true)));
@@ -146,10 +145,10 @@ TEST_F(TuningTest, AnotherLibraryFallsBackWithAWarning) {
   std::string bytes = tunedPlan();
   blas.version = 120900;
   load(bytes);
-  EXPECT_THAT(executor->warnings(),
-              ElementsAre(testing::AllOf(HasSubstr("130100"),
-                                         HasSubstr("120900"),
-                                         HasSubstr("gpt2-run tune"))));
+  EXPECT_THAT(
+      executor->warnings(),
+      ElementsAre(testing::AllOf(HasSubstr("130100"), HasSubstr("120900"),
+                                 HasSubstr("gpt2-run tune"))));
   EXPECT_THAT(idsOf("prefill"), Each(heuristicId));
 }
 

@@ -244,7 +244,8 @@ TEST(PlanValidator, Tuning) {
         kernel->block_threads = 128;
       plan.tuning = std::make_unique<fb::TuningT>();
       plan.tuning->device = "GPU";
-      plan.tuning->algorithms.push_back(std::make_unique<fb::MatmulAlgorithmT>());
+      plan.tuning->algorithms.push_back(
+          std::make_unique<fb::MatmulAlgorithmT>());
       plan.tuning->algorithms[0]->words.resize(words);
       prefill(plan, 1).op.AsMatmul()->algorithm = algorithm;
     });
@@ -256,8 +257,7 @@ TEST(PlanValidator, Tuning) {
               HasSubstr("matmul.algorithm is 1, but the plan has 1"));
   EXPECT_THAT(tuned(8, -2, fb::Target::CUDA),
               HasSubstr("matmul.algorithm is -2"));
-  EXPECT_THAT(tuned(8, -1, fb::Target::CPU),
-              HasSubstr("the plan is for CPU"));
+  EXPECT_THAT(tuned(8, -1, fb::Target::CPU), HasSubstr("the plan is for CPU"));
   CASE(prefill(plan, 1).op.AsMatmul()->algorithm = 0,
        "matmul.algorithm is 0, but the plan has 0 algorithms");
 }
