@@ -33,6 +33,9 @@ private:
   Result<TunedMatmul> measure(Step &step);
   /// All that the library names, run once.
   Result<std::vector<Candidate>> firstTurn(Step &step);
+  /// Takes out what is fastest, until that is repeatable: nothing may be
+  /// compared with a time that is not to be had.
+  Status dropUnrepeatable(Step &step, std::vector<Candidate> &all);
   /// The heuristic's choice and those near the fastest, measured well.
   Result<std::vector<Candidate>> finals(Step &step,
                                         const std::vector<Candidate> &all);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 #include "runtime/CUDA/CudaExecutor.h"
+#include "runtime/CUDA/Tuner.h"
 #include "runtime/Engine/StateFill.h"
 #include "test/unit/CUDA/CudaPlans.h"
 #include "test/unit/CUDA/FakeBlas.h"
@@ -9,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include <deque>
+#include <set>
 
 using namespace gpt2rt;
 using namespace gpt2rt::test;
@@ -90,18 +92,57 @@ TEST_F(TuningTest, TakesTheFastestThatRepeatsItself) {
   EXPECT_THAT(idsOf("prefill"), Each(bestId)) << "programs are captured again";
 }
 
-TEST_F(TuningTest, MeasuresEachDistinctProductOnceAndServesAll) {
+TEST_F(TuningTest, NamesThePlaceOfEveryProduct) {
   load(packPlan(cudaPlan("sm_90a", true)));
-  MatmulTuning tuning = tune();
-  size_t places = 0, products = 0;
-  std::vector<std::string> names;
-  for (const TunedMatmul &tuned : tuning.matmuls)
-    places += tuned.places.size();
-  for (const fb::Program *program : *plan->root().programs())
-    for (const fb::Instruction *instruction : *program->instructions())
-      products += instruction->op_type() == fb::Op::Matmul;
+  std::set<std::pair<uint32_t, uint32_t>> places, products;
+  for (const TunedMatmul &tuned : tune().matmuls)
+    for (auto [program, instruction] : tuned.places)
+      places.insert({program, instruction});
+  for (uint32_t p = 0; p < plan->root().programs()->size(); ++p)
+    for (uint32_t i = 0; i < plan->program(p).instructions()->size(); ++i)
+      if (plan->program(p).instructions()->Get(i)->op_as_Matmul())
+        products.insert({p, i});
   EXPECT_EQ(places, products);
-  EXPECT_LT(tuning.matmuls.size(), products);
+}
+
+/// A product of its own.
+class ProductStep : public cuda::Step {
+public:
+  ProductStep(const cuda::BlasLt &library, std::vector<float> &memory,
+              uint64_t rows) {
+    cuda::MatmulShape shape;
+    shape.m = rows;
+    shape.n = shape.k = 4;
+    auto address = reinterpret_cast<CUdeviceptr>(memory.data());
+    call = *library.plan(shape, {address, address, address});
+  }
+  Status enqueue(const cuda::Context &context, bool) override {
+    return call->run(context.stream());
+  }
+  cuda::MatmulCall *matmul() override { return call.get(); }
+
+private:
+  std::unique_ptr<cuda::MatmulCall> call;
+};
+
+TEST_F(TuningTest, MeasuresEqualProductsOnce) {
+  auto context = *cuda::Context::create(driver, 0);
+  auto library = *cuda::BlasLt::create(blas.table());
+  std::vector<float> memory(64);
+  ProductStep first(*library, memory, 4), same(*library, memory, 4),
+      other(*library, memory, 8);
+  cuda::Tuner tuner(*context, {});
+  ASSERT_TRUE(tuner.tune(first, {0, 0}).ok());
+  size_t runs = blas.runs.size();
+  EXPECT_GT(runs, 3u);
+  ASSERT_TRUE(tuner.tune(same, {0, 1}).ok());
+  EXPECT_EQ(blas.runs.size(), runs);
+  EXPECT_EQ(same.matmul()->algorithm()[0], bestId);
+  ASSERT_TRUE(tuner.tune(other, {1, 0}).ok());
+  EXPECT_GT(blas.runs.size(), runs);
+  std::vector<TunedMatmul> tuned = tuner.take();
+  ASSERT_EQ(tuned.size(), 2u);
+  EXPECT_EQ(tuned[0].places.size(), 2u);
 }
 
 TEST_F(TuningTest, LeavesOutWhatHasNoFixedOrderOrTooMuchWorkspace) {
