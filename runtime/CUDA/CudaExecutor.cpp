@@ -288,7 +288,8 @@ Result<MatmulTuning> CudaExecutor::tune(const TuneOptions &options) {
     for (uint32_t i = 0; i < steps.size(); ++i) {
       if (steps[i]->matmul())
         GPT2_RETURN_IF_ERROR(tuner.tune(*steps[i], {p, i}));
-      GPT2_RETURN_IF_ERROR(steps[i]->enqueue(*context, context->stream(), /*afterKernel=*/false));
+      GPT2_RETURN_IF_ERROR(steps[i]->enqueue(*context, context->stream(),
+                                             /*afterKernel=*/false));
     }
     GPT2_RETURN_IF_ERROR(context->synchronize());
     mirror.afterRun(/*copied=*/false);

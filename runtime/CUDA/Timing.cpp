@@ -106,9 +106,9 @@ Result<std::vector<double>> cuda::timeSteps(const Context &context,
   for (size_t begin = 0; begin < steps.size(); begin += batch) {
     size_t count = std::min(batch, steps.size() - begin);
     GPT2_ASSIGN_OR_RETURN(
-        std::vector<double> part,
-        timePieces(context, count, [&](size_t i) {
-          return steps[begin + i]->enqueue(context, context.stream(), /*afterKernel=*/false);
+        std::vector<double> part, timePieces(context, count, [&](size_t i) {
+          return steps[begin + i]->enqueue(context, context.stream(),
+                                           /*afterKernel=*/false);
         }));
     seconds.insert(seconds.end(), part.begin(), part.end());
   }
@@ -121,7 +121,8 @@ Result<double> cuda::timeRepeated(const Context &context, Step &step,
       std::vector<double> seconds, timePieces(context, 1, [&](size_t) {
         Status status;
         for (unsigned i = 0; i < runs && status.ok(); ++i)
-          status = step.enqueue(context, context.stream(), /*afterKernel=*/false);
+          status =
+              step.enqueue(context, context.stream(), /*afterKernel=*/false);
         return status;
       }));
   return seconds.front() / runs;

@@ -35,10 +35,15 @@ double Tuner::Candidate::median() const {
   return sorted[sorted.size() / 2];
 }
 
+Status Tuner::take(Step &step, const Candidate &candidate) {
+  if (step.matmul()->use(candidate.algorithm))
+    return Status();
+  return internalError("cuBLASLt refuses an algorithm that it named for ",
+                       step.matmul()->text());
+}
+
 Status Tuner::timeOnce(Step &step, Candidate &candidate, unsigned runs) {
-  if (!step.matmul()->use(candidate.algorithm))
-    return internalError("cuBLASLt refuses an algorithm that it named for ",
-                         step.matmul()->text());
+  GPT2_RETURN_IF_ERROR(take(step, candidate));
   GPT2_ASSIGN_OR_RETURN(double seconds, timeRepeated(context, step, runs));
   candidate.seconds.push_back(seconds);
   return Status();
@@ -53,13 +58,15 @@ Result<std::vector<Tuner::Candidate>> Tuner::firstTurn(Step &step) {
   std::vector<Candidate> all;
   for (const AlgorithmWords &algorithm : algorithms)
     all.push_back({algorithm, {}});
-  // The library loads a kernel at its first use.
+  // The library loads a kernel at its first use, for which it waits until the
+  // stream is idle: not behind a gate.
+  for (Candidate &candidate : all) {
+    GPT2_RETURN_IF_ERROR(take(step, candidate));
+    GPT2_RETURN_IF_ERROR(
+        step.enqueue(context, context.stream(), /*afterKernel=*/false));
+  }
   for (Candidate &candidate : all)
     GPT2_RETURN_IF_ERROR(timeOnce(step, candidate, 1));
-  for (Candidate &candidate : all) {
-    candidate.seconds.clear();
-    GPT2_RETURN_IF_ERROR(timeOnce(step, candidate, 1));
-  }
   return all;
 }
 
@@ -100,7 +107,8 @@ Result<bool> Tuner::isRepeatable(Step &step) {
   for (unsigned run = 0; run < equalRuns; ++run) {
     // What is added up starts from the same sum.
     GPT2_RETURN_IF_ERROR(copyResult(call, before, /*toDevice=*/true));
-    GPT2_RETURN_IF_ERROR(step.enqueue(context, context.stream(), /*afterKernel=*/false));
+    GPT2_RETURN_IF_ERROR(
+        step.enqueue(context, context.stream(), /*afterKernel=*/false));
     GPT2_RETURN_IF_ERROR(
         copyResult(call, run ? other : first, /*toDevice=*/false));
     if (run && other != first)

@@ -39,6 +39,7 @@ private:
   /// The heuristic's choice and those near the fastest, measured well.
   Result<std::vector<Candidate>> finals(Step &step,
                                         const std::vector<Candidate> &all);
+  static Status take(Step &step, const Candidate &candidate);
   Status timeOnce(Step &step, Candidate &candidate, unsigned runs);
   /// Whether several runs of the step leave the same bytes.
   Result<bool> isRepeatable(Step &step);

@@ -90,11 +90,12 @@ Status Trainer::resume(const FoundCheckpoint &checkpoint) {
                               saved.seed, "; leave --seed out");
   GPT2_RETURN_IF_ERROR(restoreMoments(checkpoint.path, model));
   if (saved.plan != now.plan)
-    say(strCat("the plan's target, batch, lengths of sequences or tuned algorithms "
-               "are not the checkpoint's (",
-               saved.plan.target, ", batch ", saved.plan.batch, ", ",
-               saved.plan.describeLengths(),
-               " tokens): sums are made in another order from here on"));
+    say(strCat(
+        "the plan's target, batch, lengths of sequences or tuned algorithms "
+        "are not the checkpoint's (",
+        saved.plan.target, ", batch ", saved.plan.batch, ", ",
+        saved.plan.describeLengths(),
+        " tokens): sums are made in another order from here on"));
   PlanIdentity plan = now.plan;
   std::string config = now.config;
   now = saved;

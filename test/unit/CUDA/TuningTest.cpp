@@ -116,8 +116,8 @@ public:
     auto address = reinterpret_cast<CUdeviceptr>(memory.data());
     call = *library.plan(shape, {address, address, address});
   }
-  Status enqueue(const cuda::Context &context, bool) override {
-    return call->run(context.stream());
+  Status enqueue(const cuda::Context &, CUstream stream, bool) override {
+    return call->run(stream);
   }
   cuda::MatmulCall *matmul() override { return call.get(); }
 
