@@ -67,6 +67,11 @@ Status Filler::fillTraining() {
   GPT2_RETURN_IF_ERROR(write("order", order));
   GPT2_RETURN_IF_ERROR(writeTokens("targets"));
   GPT2_RETURN_IF_ERROR(write("rng", std::vector<int32_t>{1, 2, 3, 0}));
+  // A whole text before the token that is drawn.
+  if (std::optional<uint32_t> sample = plan.findProgram("sample")) {
+    auto count = static_cast<int32_t>(plan.program(*sample).tokens());
+    GPT2_RETURN_IF_ERROR(write("count", std::vector<int32_t>{count}));
+  }
   // As in a run's first steps (docs/architecture.md has the slots), with a rate
   // that leaves the weights what they are.
   auto rows = static_cast<float>(inputs.size());
