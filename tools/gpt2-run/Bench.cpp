@@ -80,8 +80,8 @@ void printCommon(const Runner &runner, uint32_t batch) {
   std::printf("load         %10.3f s\n", runner.loadSeconds());
 }
 
-void printGeneration(const Flags &flags, const BenchOptions &options,
-                     const BenchResult &result, const Runner &runner) {
+void printGeneration(const BenchOptions &options, const BenchResult &result,
+                     const Runner &runner) {
   printCommon(runner, options.batch);
   std::printf("first token  %10.3f s\n", result.firstTokenSeconds);
   std::printf("prefill %4u %10.1f tok/s  (%.3f ms)\n", options.promptTokens,
@@ -122,7 +122,7 @@ Status benchGeneration(const Flags &flags, const Runner &runner) {
   if (flags.json)
     printJson(generationJson(flags, options, result, runner));
   else
-    printGeneration(flags, options, result, runner);
+    printGeneration(options, result, runner);
   return Status::okStatus();
 }
 
