@@ -162,8 +162,7 @@ TrainerState someState() {
   state.recentNorms = {1.0 / 3, 2};
   state.seed = UINT64_MAX;
   state.data = "shards";
-  state.plan = {"CPU", "FP32", 2, 4, 1, 8, 1, 32, 16, 100};
-  state.plan.shorter = {1, 2};
+  state.plan = {"CPU", "FP32", 2, 4, 1, 8, 1, 32, 16, 100, {1, 2}, "00f1e2"};
   state.valLoss = 1.0 / 7;
   state.config = configText(RunConfig());
   return state;
