@@ -53,6 +53,24 @@ StringRef modeOf(ArrayRef<func::FuncOp> functions) {
   return "generate";
 }
 
+/// Tells matvec kernels the most rows that they get: what they reserve.
+void setMatvecRows(ModuleOp module) {
+  llvm::DenseMap<StringRef, int64_t> most;
+  module.walk([&](plan::LaunchOp launch) {
+    int64_t &rows = most[launch.getKernel()];
+    rows = std::max<int64_t>(rows, launch.getRows());
+  });
+  Builder builder(module.getContext());
+  for (auto kernel : module.getOps<plan::KernelOp>()) {
+    if (!kernel.isMatvec())
+      continue;
+    NamedAttrList config(kernel.getConfigAttr());
+    config.set("rows",
+               builder.getI64IntegerAttr(most.lookup(kernel.getSymName())));
+    kernel.setConfigAttr(config.getDictionary(module.getContext()));
+  }
+}
+
 struct ConvertGPT2ToPlan
     : gpt2c::impl::ConvertGPT2ToPlanPassBase<ConvertGPT2ToPlan> {
   using ConvertGPT2ToPlanPassBase::ConvertGPT2ToPlanPassBase;
@@ -74,6 +92,7 @@ struct ConvertGPT2ToPlan
       numDirect += lowering.getCounts().directWrites;
       numCopies += lowering.getCounts().copies;
     }
+    setMatvecRows(module);
     numKernels += kernels.size();
   }
 

@@ -88,6 +88,9 @@ LogicalResult checkMatvec(KernelOp op) {
   if (!type || type.getRank() != 2 || !type.hasStaticShape())
     return op.emitOpError("config of a matvec needs weight = "
                           "tensor<NxKxT>");
+  auto rows = op.getConfig<IntegerAttr>("rows");
+  if (!rows || rows.getInt() < 1)
+    return op.emitOpError("config of a matvec needs an integer rows >= 1");
   ValueRange x = yieldOf(op.getBody()).getValues();
   if (x.size() != 1 || tensorTypeOf(x[0]).getDimSize(1) != type.getDimSize(1))
     return op.emitOpError() << "the prologue must yield one tensor with K = "

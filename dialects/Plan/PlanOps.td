@@ -95,7 +95,8 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol, HasParent<"ModuleOp">,
     `matvec` kernels compute `epilogue(prologue(x) * W^T)`. `body` is the
     prologue: it yields x, `tensor<?xK>`. `epilogue` takes the number of rows,
     the f32 accumulators `tensor<?xN>` and its own inputs, and yields the
-    outputs. `config` holds `weight`, the type `tensor<NxKxT>` of W.
+    outputs. `config` holds `weight`, the type `tensor<NxKxT>` of W, and `rows`,
+    the most rows of a launch.
 
     Any other kind names a template of the code generator; it has no regions,
     and `config` holds every parameter that its text depends on.

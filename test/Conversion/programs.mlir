@@ -29,7 +29,7 @@ gpt2.global state @x : tensor<6x8xf32>
 gpt2.global state @logits : tensor<4x128xf32>
 
 // The head has one row.
-// MATVEC: plan.kernel @linear_128 "matvec" config {weight = tensor<128x8xf32>} body {
+// MATVEC: plan.kernel @linear_128 "matvec" config {rows = 1 : i64, weight = tensor<128x8xf32>} body {
 
 // Vocabulary rows from 100 on are padding.
 // CHECK-LABEL: plan.program init @init

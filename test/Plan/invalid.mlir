@@ -130,8 +130,19 @@ plan.kernel @k "matvec" body {
 
 // -----
 
-// expected-error@+1 {{the prologue must yield one tensor with K = 8 columns}}
+// expected-error@+1 {{config of a matvec needs an integer rows >= 1}}
 plan.kernel @k "matvec" config {weight = tensor<16x8xbf16>} body {
+^bb0(%rows: index, %x: tensor<?x8xf32>):
+  plan.yield %x : tensor<?x8xf32>
+} epilogue {
+^bb0(%rows: index, %acc: tensor<?x16xf32>):
+  plan.yield %acc : tensor<?x16xf32>
+}
+
+// -----
+
+// expected-error@+1 {{the prologue must yield one tensor with K = 8 columns}}
+plan.kernel @k "matvec" config {rows = 8 : i64, weight = tensor<16x8xbf16>} body {
 ^bb0(%rows: index, %x: tensor<?x4xf32>):
   plan.yield %x : tensor<?x4xf32>
 } epilogue {
@@ -142,7 +153,7 @@ plan.kernel @k "matvec" config {weight = tensor<16x8xbf16>} body {
 // -----
 
 // expected-error@+1 {{the epilogue's second argument must be the accumulators, 'tensor<?x16xf32>'}}
-plan.kernel @k "matvec" config {weight = tensor<16x8xbf16>} body {
+plan.kernel @k "matvec" config {rows = 8 : i64, weight = tensor<16x8xbf16>} body {
 ^bb0(%rows: index, %x: tensor<?x8xbf16>):
   plan.yield %x : tensor<?x8xbf16>
 } epilogue {

@@ -30,9 +30,9 @@ plan.kernel @relu "row" body {
   plan.yield %x : tensor<?x8xf32>
 }
 
-// CHECK: plan.kernel @mv "matvec" config {weight = tensor<16x8xf32>} body {
+// CHECK: plan.kernel @mv "matvec" config {rows = 8 : i64, weight = tensor<16x8xf32>} body {
 // CHECK: } epilogue {
-plan.kernel @mv "matvec" config {weight = tensor<16x8xf32>} body {
+plan.kernel @mv "matvec" config {rows = 8 : i64, weight = tensor<16x8xf32>} body {
 ^bb0(%rows: index, %x: tensor<?x8xf32>):
   plan.yield %x : tensor<?x8xf32>
 } epilogue {

@@ -39,13 +39,24 @@ static FailureOr<KernelGeometry> rowGeometry(plan::KernelOp kernel,
 
 static FailureOr<KernelGeometry> matvecGeometry(plan::KernelOp kernel,
                                                 int64_t rows) {
-  if (rows > MatvecShape::maxRows)
+  int64_t most = kernel.getConfigInt("rows");
+  if (most > MatvecShape::maxRows)
     return kernel.emitOpError("a matvec takes at most ")
-           << MatvecShape::maxRows << " rows, not " << rows;
-  MatvecShape shape(kernel.getWeightType());
+           << MatvecShape::maxRows << " rows, not " << most;
+  if (rows > most)
+    return kernel.emitOpError("a matvec kernel of at most ")
+           << most << " rows cannot run over " << rows;
   KernelGeometry geometry;
-  geometry.blockThreads = MatvecShape::warps * 32;
   geometry.dynamicSharedBytes = matvecSharedBytes(kernel);
+  if (OneRowShape::serves(kernel)) {
+    OneRowShape shape(kernel);
+    geometry.blockThreads = OneRowShape::warps * 32;
+    geometry.dynamicSharedBytes += shape.ringBytes;
+    geometry.gridX = shape.blocks;
+    return geometry;
+  }
+  MatvecShape shape(kernel.getWeightType());
+  geometry.blockThreads = MatvecShape::warps * 32;
   geometry.gridX = shape.blocks();
   return geometry;
 }

@@ -7,6 +7,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::gpt2c;
 using llvm::formatv;
@@ -14,6 +16,7 @@ using llvm::StringRef;
 
 static constexpr char source[] =
 #include "compiler/Codegen/CUDA/Templates/matvec.cuh.inc"
+#include "compiler/Codegen/CUDA/Templates/matvec_one.cuh.inc"
     ;
 
 StringRef gpt2c::matvecSource() { return source; }
@@ -62,6 +65,63 @@ int64_t MatvecShape::blocks() const {
   return std::min<int64_t>(tiles(), residentBlocks() * multiprocessors);
 }
 
+/// Vectors of x that a lane keeps as floats, 8 registers each: with the weights
+/// that meet them, what 64 registers a thread hold.
+static constexpr int64_t mostSteps = 3;
+/// Shared memory of a block: every supported GPU gives 99 KiB, and two blocks
+/// of 96 fit an H100's multiprocessor.
+static constexpr int64_t sharedBudget = 96 * 1024;
+
+/// Smaller matrices are read before the wait is over either way, and there the
+/// larger block costs more than it gains: 210 us a token of gpt2, not 195.
+static constexpr int64_t leastSide = 1600;
+
+bool OneRowShape::serves(plan::KernelOp kernel) {
+  ArrayRef<int64_t> sides = kernel.getWeightType().getShape();
+  return kernel.getConfigInt("rows") == 1 &&
+         std::min(sides[0], sides[1]) >= leastSide;
+}
+
+OneRowShape::OneRowShape(plan::KernelOp kernel) {
+  RankedTensorType weight = kernel.getWeightType();
+  n = weight.getDimSize(0);
+  k = weight.getDimSize(1);
+  // A thread ends one row of weights.
+  int64_t fewest = llvm::divideCeil(n, warps * 32);
+  blocks = std::min(n, std::max(multiprocessors, fewest));
+  int64_t bytes = weight.getElementTypeBitWidth() / 8;
+  vector = vectorWidth(k, 16 / bytes);
+  chooseSplit();
+  int64_t slot = llvm::divideCeil(k / vector, split) * vector * bytes;
+  int64_t budget = sharedBudget - matvecSharedBytes(kernel) -
+                   split * rowsPerBlock() * sizeof(float);
+  int64_t most = llvm::divideCeil(rowsPerBlock(), warps / split);
+  slots = std::clamp<int64_t>(budget / (warps * slot), 1, most);
+  ringBytes = llvm::alignTo(warps * slots * slot, 16);
+}
+
+/// Fewest steps of a warp: rows that it takes times loads of a lane for one,
+/// and half a load for the sum over lanes.
+void OneRowShape::chooseSplit() {
+  double best = std::numeric_limits<double>::infinity();
+  for (unsigned candidate = 1; candidate <= warps; candidate *= 2) {
+    int64_t steps =
+        llvm::divideCeil(llvm::divideCeil(k / vector, candidate), 32);
+    if (steps > mostSteps && candidate < warps)
+      continue;
+    int64_t rows = llvm::divideCeil(rowsPerBlock(), warps / candidate);
+    double cost = rows * (steps + 0.5);
+    if (cost >= best)
+      continue;
+    best = cost;
+    split = candidate;
+  }
+}
+
+int64_t OneRowShape::rowsPerBlock() const {
+  return llvm::divideCeil(n, blocks);
+}
+
 /// The prologue yields its input: x is read from memory where it is used.
 static bool isIdentity(Block &prologue) {
   return isa<BlockArgument>(
@@ -85,7 +145,7 @@ int64_t gpt2c::matvecSharedBytes(plan::KernelOp kernel) {
     return 0;
   int64_t bytes = bytesOf(
       cast<RankedTensorType>(prologue.getTerminator()->getOperand(0).getType()),
-      MatvecShape::maxRows);
+      kernel.getConfigInt("rows"));
   for (Value input : prologue.getArguments())
     if (isColumnVector(input))
       bytes += bytesOf(cast<RankedTensorType>(input.getType()), 1);
@@ -96,10 +156,11 @@ int64_t gpt2c::matvecSharedBytes(plan::KernelOp kernel) {
 /// the column vectors, which are copied ahead of the wait. Their names become
 /// those of the copies.
 static void emitSharedMemory(const RowProgram &program, StringRef xType,
+                             int64_t mostRows,
                              MutableArrayRef<std::string> inputs,
                              llvm::raw_ostream &os) {
   auto type = cast<RankedTensorType>(program.getOutputs()[0].getType());
-  int64_t offset = bytesOf(type, MatvecShape::maxRows) / 16;
+  int64_t offset = bytesOf(type, mostRows) / 16;
   os << formatv("{0} *x = ({0} *)dynamicShared();\n", xType);
   for (auto [input, name] : llvm::zip_equal(program.getInputs(), inputs)) {
     if (!isColumnVector(input))
@@ -118,12 +179,20 @@ static void emitSharedMemory(const RowProgram &program, StringRef xType,
 /// x = prologue(inputs) into shared memory, rows spread over the block.
 static LogicalResult emitPrologue(const RowProgram &program,
                                   ArrayRef<std::string> inputs,
+                                  unsigned threads, bool oneRow,
                                   llvm::raw_ostream &os) {
-  unsigned threads = MatvecShape::warps * 32;
   std::string output = "x";
   os << "const bool active = true;\n";
   if (program.hasReductions()) {
     os << "const int lane = threadIdx.x;\n";
+    if (oneRow) {
+      os << "const int row = 0;\n";
+      RowLayout layout = singleRowLayout(program, threads);
+      if (failed(RowEmitter(program, layout, inputs, output, os).emit()))
+        return failure();
+      os << "__syncthreads();\n";
+      return success();
+    }
     RowLayout layout = blockLayout(program, threads);
     return RowEmitter(program, layout, inputs, output, os).emit();
   }
@@ -220,7 +289,7 @@ static LogicalResult emitEpilogue(RowEmitter &emitter, StringRef turn,
 /// x where multiply() reads it: the input itself, or the prologue's result in
 /// shared memory. The kernel waits for its predecessor here.
 static LogicalResult emitX(plan::KernelOp kernel, MatvecParts &parts,
-                           llvm::raw_ostream &os) {
+                           unsigned threads, llvm::raw_ostream &os) {
   Value value = RowProgram::strip(parts.prologue.getOutputs()[0]);
   StringRef type =
       cudaElementType(cast<RankedTensorType>(value.getType()).getElementType());
@@ -231,9 +300,44 @@ static LogicalResult emitX(plan::KernelOp kernel, MatvecParts &parts,
                   parts.prologueInputs[number]);
     return success();
   }
-  emitSharedMemory(parts.prologue, type, parts.prologueInputs, os);
+  emitSharedMemory(parts.prologue, type, kernel.getConfigInt("rows"),
+                   parts.prologueInputs, os);
   os << "__syncthreads();\nwaitForPrevious();\n{\n";
-  if (failed(emitPrologue(parts.prologue, parts.prologueInputs, os)))
+  if (failed(emitPrologue(parts.prologue, parts.prologueInputs, threads,
+                          OneRowShape::serves(kernel), os)))
+    return failure();
+  os << "}\n";
+  return success();
+}
+
+/// The kernel for one row, behind its parameters.
+static LogicalResult emitOneRow(plan::KernelOp kernel, MatvecParts &parts,
+                                StringRef matrix, RowEmitter &emitter,
+                                StringRef xType, llvm::raw_ostream &os) {
+  OneRowShape shape(kernel);
+  unsigned threads = OneRowShape::warps * 32;
+  os << formatv("using Product = OneRow<{0}, {1}, {2}, {3}, {4}, {5}, {6}, ",
+                cudaElementType(kernel.getWeightType().getElementType()), xType,
+                shape.n, shape.k, shape.vector, OneRowShape::warps,
+                shape.blocks)
+     << formatv("{0}, {1}>;\n", shape.split, shape.slots)
+     << formatv("__shared__ float partials[{0}][{1}];\n", shape.split,
+                shape.rowsPerBlock())
+     << "launchDependents();\nProduct matvec;\n"
+     << formatv("matvec.start({0}, dynamicShared() + {1});\n", matrix,
+                matvecSharedBytes(kernel) / 16)
+     << "const int row = 0, item = threadIdx.x;\n"
+     << "const bool active = item < matvec.count;\n"
+     << "const int c = matvec.first + min(item, matvec.count - 1);\n";
+  // What does not depend on the predecessor is loaded ahead of the wait.
+  emitter.emitColumnLoads();
+  if (failed(emitX(kernel, parts, threads, os)))
+    return failure();
+  emitter.emitRowLoads();
+  os << "matvec.multiply(x, partials);\n"
+     << "Pack<float, 1> accumulator;\n"
+     << "accumulator.value[0] = addParts(partials, c - matvec.first);\n";
+  if (failed(emitter.emitFlatCompute()))
     return failure();
   os << "}\n";
   return success();
@@ -252,36 +356,42 @@ LogicalResult gpt2c::emitMatvecKernel(plan::KernelOp kernel,
     return failure();
   RankedTensorType weight = kernel.getWeightType();
   MatvecShape shape(weight);
+  bool oneRow = OneRowShape::serves(kernel);
   Value xValue = RowProgram::strip(prologue->getOutputs()[0]);
   StringRef xType = cudaElementType(
       cast<RankedTensorType>(xValue.getType()).getElementType());
 
   os << formatv(
       "extern \"C\" __global__ void __launch_bounds__({0}, {1})\n{2}(",
-      shape.warps * 32, shape.residentBlocks(), kernel.getSymName());
+      oneRow ? OneRowShape::warps * 32 : shape.warps * 32,
+      oneRow ? OneRowShape::residentBlocks : shape.residentBlocks(),
+      kernel.getSymName());
   std::string matrix = emitParameters(parts, weight, os);
-  os << formatv("using Tile = Matvec<{0}, {1}, {2}, {3}, {4}, {5}, {6}>;\n",
-                cudaElementType(weight.getElementType()), xType, shape.n,
-                shape.k, shape.vector, shape.split, shape.rowsPerWarp)
-     << "launchDependents();\nTile matvec;\n"
-     << formatv("matvec.load({0}, blockIdx.x);\n", matrix);
   RowLayout flat;
   flat.vectors = shape.n;
   RowEmitter emitter(parts.epilogue, flat, parts.epilogueInputs, parts.outputs,
                      os);
   std::string accumulator = "accumulator";
   emitter.bindInput(0, accumulator);
+  if (oneRow)
+    return emitOneRow(kernel, parts, matrix, emitter, xType, os);
+  os << formatv("using Tile = Matvec<{0}, {1}, {2}, {3}, {4}, {5}, {6}>;\n",
+                cudaElementType(weight.getElementType()), xType, shape.n,
+                shape.k, shape.vector, shape.split, shape.rowsPerWarp)
+     << "launchDependents();\nTile matvec;\n"
+     << formatv("matvec.load({0}, blockIdx.x);\n", matrix);
+  unsigned threads = shape.warps * 32;
   if (!shape.loops()) {
     // What does not depend on the predecessor is loaded ahead of the wait.
     emitItem(shape, "blockIdx.x", os);
     emitter.emitColumnLoads();
-    if (failed(emitX(kernel, parts, os)) ||
+    if (failed(emitX(kernel, parts, threads, os)) ||
         failed(emitEpilogue(emitter, "0", os)))
       return failure();
     os << "}\n";
     return success();
   }
-  if (failed(emitX(kernel, parts, os)))
+  if (failed(emitX(kernel, parts, threads, os)))
     return failure();
   os << "int turn = 0;\n"
      << formatv("for (int tile = blockIdx.x; tile < {0}; tile += gridDim.x) "

@@ -34,6 +34,28 @@ struct MatvecShape {
   unsigned residentBlocks() const;
 };
 
+/// The same for a large matrix that only ever meets one row of x, as all of a
+/// plan of batch 1 do: Templates/matvec_one.cuh says what for.
+struct OneRowShape {
+  static constexpr unsigned warps = 16;
+  static constexpr unsigned residentBlocks = 2; // one waits for the other
+
+  /// Whether the kernel is one of these.
+  static bool serves(plan::KernelOp kernel);
+  explicit OneRowShape(plan::KernelOp kernel);
+
+  int64_t n, k;
+  unsigned vector;    // columns of one access, 16 bytes at the most
+  int64_t blocks;     // each has as many weight rows as the others, or one less
+  unsigned split = 1; // warps that share a weight row
+  int64_t slots;      // rows of a warp that shared memory holds
+  int64_t ringBytes;  // of all slots
+  int64_t rowsPerBlock() const;
+
+private:
+  void chooseSplit();
+};
+
 /// Bytes of shared memory for x; 0 where the prologue is the input itself.
 int64_t matvecSharedBytes(plan::KernelOp kernel);
 

@@ -195,8 +195,11 @@ LogicalResult RowEmitter::emitBlock() {
   return success();
 }
 
-/// The results of the reductions of `pass`, warps in order.
+/// The results of the reductions of `pass`, warps in order; those past the
+/// row's last column have nothing to add.
 void RowEmitter::emitEarlierReductions(unsigned pass) {
+  int64_t warps = std::min<int64_t>(layout.blockThreads / 32,
+                                    llvm::divideCeil(layout.vectors, 32));
   for (linalg::GenericOp op : program.getGenerics()) {
     if (!program.isReduction(op) || program.getPass(op) != pass)
       continue;
@@ -207,7 +210,7 @@ void RowEmitter::emitEarlierReductions(unsigned pass) {
                     "for (int w = 1; w < {3}; ++w)\n"
                     "{1} = {4}::of({1}, {2}[row][w]);\n",
                     cudaScalarType(elementTypeOf(result)), name,
-                    partials[result], layout.blockThreads / 32, combiner);
+                    partials[result], warps, combiner);
       variables[result] = name;
       combineInit(op, i);
     }

@@ -183,6 +183,12 @@ RowLayout gpt2c::chooseRowLayout(const RowProgram &program) {
   return wide(program, vector);
 }
 
+RowLayout gpt2c::singleRowLayout(const RowProgram &program,
+                                 unsigned blockThreads) {
+  return registers(program, evenVector(program.getColumns(), blockThreads),
+                   blockThreads);
+}
+
 RowLayout gpt2c::blockLayout(const RowProgram &program, unsigned blockThreads) {
   unsigned vector = vectorWidth(program.getColumns(), 8);
   RowLayout layout = registers(program, vector, blockThreads);

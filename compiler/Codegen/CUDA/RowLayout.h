@@ -47,6 +47,9 @@ RowLayout chooseRowLayout(const RowProgram &program);
 /// order of a sum does not depend on the number of rows.
 RowLayout blockLayout(const RowProgram &program, unsigned blockThreads);
 
+/// The same for one row, kept in registers by all threads of the block.
+RowLayout singleRowLayout(const RowProgram &program, unsigned blockThreads);
+
 /// Columns that move as one access where rows have `columns` of them.
 unsigned vectorWidth(int64_t columns, unsigned limit);
 

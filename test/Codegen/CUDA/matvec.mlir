@@ -22,6 +22,21 @@
 // CHECK: __syncthreads();
 // CHECK: accumulator.value[0] = matvec.multiply(x, rows, 0);
 
+// A wide matrix in a plan of batch 1: weights are on their way to shared memory before the wait,
+// and x stays in registers from its load to its last use.
+// CHECK-LABEL: matvec @norm_linear_one
+// CHECK: __launch_bounds__(512, 2)
+// CHECK: using Product = OneRow<half, half, 1600, 1600, 8, 16, 132, 4, 4>;
+// CHECK: matvec.start(p3, dynamicShared() + 1000);
+// CHECK: half *x = (half *)dynamicShared();
+// CHECK: waitForPrevious();
+// CHECK: const int row = 0;
+// CHECK: ((const Pack<float, 4> *)p0)[
+// CHECK: reduceWarps<Add, 512>
+// CHECK-NOT: p0)[
+// CHECK: matvec.multiply(x, partials);
+// CHECK: accumulator.value[0] = addParts(partials, c - matvec.first);
+
 // x is read where it lies; four warps share a row of 3072 weights. The bias
 // is loaded before the wait, the residual after it.
 // CHECK-LABEL: matvec @many
@@ -34,6 +49,9 @@
 // CHECK: matvec.itemColumn(tile);
 // CHECK: matvec.multiply(x, rows, turn);
 // CHECK: matvec = next;
+
+// CHECK-LABEL: matvec @wide_one
+// CHECK: OneRow<half, half, 2300, 1600, 8, 16, 132, 4, 5>;
 
 // CHECK-LABEL: matvec @residual
 // CHECK: using Tile = Matvec<half, half, 24, 3072, 8, 4, 1>;
@@ -54,7 +72,7 @@
 #row = affine_map<(d0, d1) -> (d0, 0)>
 #column = affine_map<(d0, d1) -> (0, d1)>
 
-plan.kernel @norm_linear "matvec" config {weight = tensor<24x768xf16>} body {
+plan.kernel @norm_linear "matvec" config {rows = 8 : i64, weight = tensor<24x768xf16>} body {
 ^bb0(%rows: index, %x: tensor<?x768xf32>, %g: tensor<1x768xf32>, %b: tensor<1x768xf32>):
   %zero = arith.constant 0.0 : f32
   %er = tensor.empty(%rows) : tensor<?x1xf32>
@@ -107,8 +125,62 @@ plan.kernel @norm_linear "matvec" config {weight = tensor<24x768xf16>} body {
   plan.yield %acc : tensor<?x24xf32>
 }
 
+// The same for a wider matrix in a plan of batch 1: x stays in registers until it is normal.
+plan.kernel @norm_linear_one "matvec" config {rows = 1 : i64, weight = tensor<1600x1600xf16>} body {
+^bb0(%rows: index, %x: tensor<?x1600xf32>, %g: tensor<1x1600xf32>, %b: tensor<1x1600xf32>):
+  %zero = arith.constant 0.0 : f32
+  %er = tensor.empty(%rows) : tensor<?x1xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%er : tensor<?x1xf32>) -> tensor<?x1xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]}
+    ins(%x : tensor<?x1600xf32>) outs(%init : tensor<?x1xf32>) {
+  ^bb0(%e: f32, %acc: f32):
+    %s = arith.addf %acc, %e fastmath<reassoc> : f32
+    linalg.yield %s : f32
+  } -> tensor<?x1xf32>
+  %mean = linalg.generic {indexing_maps = [#element, #element], iterator_types = ["parallel", "parallel"]}
+    ins(%sum : tensor<?x1xf32>) outs(%er : tensor<?x1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = arith.constant 1600.0 : f32
+    %m = arith.divf %a, %n : f32
+    linalg.yield %m : f32
+  } -> tensor<?x1xf32>
+  %sq = linalg.generic {indexing_maps = [#element, #row, #row], iterator_types = ["parallel", "reduction"]}
+    ins(%x, %mean : tensor<?x1600xf32>, tensor<?x1xf32>) outs(%init : tensor<?x1xf32>) {
+  ^bb0(%e: f32, %m: f32, %acc: f32):
+    %d = arith.subf %e, %m : f32
+    %q = arith.mulf %d, %d : f32
+    %s = arith.addf %acc, %q fastmath<reassoc> : f32
+    linalg.yield %s : f32
+  } -> tensor<?x1xf32>
+  %rstd = linalg.generic {indexing_maps = [#element, #element], iterator_types = ["parallel", "parallel"]}
+    ins(%sq : tensor<?x1xf32>) outs(%er : tensor<?x1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = arith.constant 1600.0 : f32
+    %eps = arith.constant 1.0e-5 : f32
+    %m = arith.divf %a, %n : f32
+    %v = arith.addf %m, %eps : f32
+    %r = math.rsqrt %v : f32
+    linalg.yield %r : f32
+  } -> tensor<?x1xf32>
+  %ey = tensor.empty(%rows) : tensor<?x1600xf16>
+  %y = linalg.generic {indexing_maps = [#element, #row, #row, #column, #column, #element], iterator_types = ["parallel", "parallel"]}
+    ins(%x, %mean, %rstd, %g, %b : tensor<?x1600xf32>, tensor<?x1xf32>, tensor<?x1xf32>, tensor<1x1600xf32>, tensor<1x1600xf32>) outs(%ey : tensor<?x1600xf16>) {
+  ^bb0(%e: f32, %m: f32, %r: f32, %gg: f32, %bb: f32, %o: f16):
+    %d = arith.subf %e, %m : f32
+    %n = arith.mulf %d, %r : f32
+    %w = arith.mulf %n, %gg : f32
+    %z = arith.addf %w, %bb : f32
+    %t = arith.truncf %z : f32 to f16
+    linalg.yield %t : f16
+  } -> tensor<?x1600xf16>
+  plan.yield %y : tensor<?x1600xf16>
+} epilogue {
+^bb0(%rows: index, %acc: tensor<?x1600xf32>):
+  plan.yield %acc : tensor<?x1600xf32>
+}
+
 // More tiles than blocks: a block takes several.
-plan.kernel @many "matvec" config {weight = tensor<420x10240xf16>} body {
+plan.kernel @many "matvec" config {rows = 8 : i64, weight = tensor<420x10240xf16>} body {
 ^bb0(%rows: index, %x: tensor<?x10240xf16>):
   plan.yield %x : tensor<?x10240xf16>
 } epilogue {
@@ -123,7 +195,16 @@ plan.kernel @many "matvec" config {weight = tensor<420x10240xf16>} body {
   plan.yield %y : tensor<?x420xf32>
 }
 
-plan.kernel @residual "matvec" config {weight = tensor<24x3072xf16>} body {
+// A warp has more rows of weights than it adds up at once.
+plan.kernel @wide_one "matvec" config {rows = 1 : i64, weight = tensor<2300x1600xf16>} body {
+^bb0(%rows: index, %x: tensor<?x1600xf16>):
+  plan.yield %x : tensor<?x1600xf16>
+} epilogue {
+^bb0(%rows: index, %acc: tensor<?x2300xf32>):
+  plan.yield %acc : tensor<?x2300xf32>
+}
+
+plan.kernel @residual "matvec" config {rows = 8 : i64, weight = tensor<24x3072xf16>} body {
 ^bb0(%rows: index, %x: tensor<?x3072xf16>):
   plan.yield %x : tensor<?x3072xf16>
 } epilogue {
@@ -141,7 +222,7 @@ plan.kernel @residual "matvec" config {weight = tensor<24x3072xf16>} body {
   plan.yield %y : tensor<?x24xf32>
 }
 
-plan.kernel @gelu "matvec" config {weight = tensor<64x64xf32>} body {
+plan.kernel @gelu "matvec" config {rows = 8 : i64, weight = tensor<64x64xf32>} body {
 ^bb0(%rows: index, %x: tensor<?x64xf32>, %g: tensor<1x64xf32>, %b: tensor<1x64xf32>):
   %zero = arith.constant 0.0 : f32
   %er = tensor.empty(%rows) : tensor<?x1xf32>
@@ -213,7 +294,7 @@ plan.kernel @gelu "matvec" config {weight = tensor<64x64xf32>} body {
   plan.yield %y : tensor<?x64xf32>
 }
 
-plan.kernel @odd "matvec" config {weight = tensor<41x37xbf16>} body {
+plan.kernel @odd "matvec" config {rows = 8 : i64, weight = tensor<41x37xbf16>} body {
 ^bb0(%rows: index, %x: tensor<?x37xf32>, %g: tensor<1x37xf32>, %b: tensor<1x37xf32>):
   %zero = arith.constant 0.0 : f32
   %er = tensor.empty(%rows) : tensor<?x1xf32>

@@ -221,6 +221,30 @@ void copyToShared(T *to, const T *from) {
   for (int i = threadIdx.x; i < COUNT; i += blockDim.x)
     to[i] = from[i];
 }
+/// Templates/matvec.cuh: copies happen when they are awaited; a null ends a
+/// group.
+template <int BYTES>
+void copyAhead(void *to, const void *from) {
+  hostBlock.threads[threadIdx.x].copies.push_back(
+      [=] { std::memcpy(to, from, BYTES); });
+}
+inline void endCopies() {
+  hostBlock.threads[threadIdx.x].copies.push_back(nullptr);
+}
+template <int PENDING>
+void awaitCopiesBut() {
+  auto &copies = hostBlock.threads[threadIdx.x].copies;
+  auto groups = std::count(copies.begin(), copies.end(), nullptr);
+  while (groups > PENDING) {
+    if (copies.front())
+      copies.front()();
+    else
+      --groups;
+    copies.erase(copies.begin());
+  }
+}
+inline void prefetchLine(const void *) {}
+
 template <class T, int N>
 Pack<T, N> loadStreaming(const T *from) {
   return *reinterpret_cast<const Pack<T, N> *>(from);

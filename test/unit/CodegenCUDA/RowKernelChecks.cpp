@@ -211,6 +211,23 @@ std::string checkNormalised(KernelRunner &runner) {
       first = y;
     findings.equalBytes("row 0 of a batch and alone", y, first, m.n);
   }
+  Matvec one(1600, 1600, DType::F32, DType::F16);
+  Buffer y(one.n, DType::F32);
+  runner.run("norm_linear_one",
+             {&one.x, &one.gamma, &one.beta, &one.weight, &y}, 1);
+  for (size_t i = 0; i < y.size(); ++i)
+    findings.near("y of the kernel for one row", i, y.get(i),
+                  one.product(i, true), 2e-3);
+  return findings.text;
+}
+
+std::string checkWide(KernelRunner &runner) {
+  Findings findings;
+  Matvec m(2300, 1600, DType::F16, DType::F16);
+  Buffer y(m.n, DType::F32);
+  runner.run("wide_one", {&m.x, &m.weight, &y}, 1);
+  for (size_t i = 0; i < y.size(); ++i)
+    findings.near("y", i, y.get(i), m.product(i, false), 2e-3);
   return findings.text;
 }
 
@@ -316,6 +333,7 @@ std::vector<RowKernelCheck> makeChecks() {
   checks.push_back({"Matvec_normalises", "matvec.mlir", checkNormalised});
   checks.push_back({"Matvec_splits_rows", "matvec.mlir", checkSplit});
   checks.push_back({"Matvec_loops", "matvec.mlir", checkMany});
+  checks.push_back({"Matvec_wide", "matvec.mlir", checkWide});
   checks.push_back({"Matvec_odd", "matvec.mlir", checkOdd});
   checks.push_back({"Matvec_gelu", "matvec.mlir", checkGelu});
   gpt2test::addTrainingKernelChecks(checks);

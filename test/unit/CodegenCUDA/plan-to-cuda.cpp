@@ -47,7 +47,7 @@ static void writeModules(const gpt2c::CompiledCode &code, StringRef folder) {
 static SmallVector<int64_t> rowCounts(plan::KernelOp kernel,
                                       ArrayRef<int64_t> more) {
   SmallVector<int64_t> counts;
-  int64_t most = kernel.isMatvec() ? gpt2c::MatvecShape::maxRows
+  int64_t most = kernel.isMatvec() ? kernel.getConfigInt("rows")
                  : kernel.isRow()  ? 64
                                    : 4;
   if (kernel.getConfigAttr().contains("row_blocks"))
