@@ -6,9 +6,9 @@ SPDX-License-Identifier: Apache-2.0
 from gpu_tools import MINI, Missing, need_mini, need_torch
 from tools import SHARED
 
-# A rate at which PyTorch agrees with itself: at 3e-4 and more, its own bf16 runs
-# with two attention kernels are 0.03 to 0.08 apart in the means.
-BATCH, TOKENS, STEPS, WARMUP, RATE = 8, 1024, 200, 20, 1e-4
+# A rate at which PyTorch agrees with itself: the means of its own bf16 runs with
+# two attention kernels are 0.0001 apart here, 0.012 at 1e-4 and 0.08 at 3e-4.
+BATCH, TOKENS, STEPS, WARMUP, RATE = 8, 1024, 200, 20, 5e-5
 # After ten steps: every loss, and every mean over ten steps, from PyTorch's.
 LOSS_TOLERANCE, MEAN_TOLERANCE = 0.05, 0.01
 SHARD_HEADER = 1024

@@ -16,7 +16,8 @@ MODELS = REPO / "test/numerics/models"
 # Larger models and texts lie beside the repository; tests that want them are
 # skipped where they are absent.
 SHARED = Path(os.environ.get("GPT2_SHARED", REPO.parent / "shared"))
-# Models with references, one folder each: GPT2_VARIANTS names another copy.
+# Models with references, one folder each: GPT2_VARIANTS names another copy, such
+# as complete_variants.py makes.
 VARIANTS = Path(os.environ.get("GPT2_VARIANTS", SHARED / "models/variants"))
 SKIPPED = 77  # the exit status that ctest counts as skipped
 

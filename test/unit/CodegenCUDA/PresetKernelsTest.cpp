@@ -17,7 +17,6 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <gtest/gtest.h>
-#include <map>
 
 using namespace mlir;
 using namespace mlir::gpt2c;
@@ -27,18 +26,35 @@ namespace {
 const char *const presets[] = {"tiny",        "distilgpt2", "gpt2",
                                "gpt2-medium", "gpt2-large", "gpt2-xl"};
 
-/// Kernel name -> bytes of local memory a thread that are accepted on every
-/// architecture, also where a number behind the name tells it from a kernel
-/// for another batch. Those here are addresses that fp32 code for sm_90
-/// saves once, at 72 registers.
-const std::map<std::string, unsigned> knownSpills = {
-    {"embed_layer_norm_1280", 8}, {"embed_dropout_layer_norm_1280", 16}};
+/// Bytes of local memory a thread that are accepted of a kernel on some
+/// architectures, also where a number behind its name tells it from a kernel
+/// for another batch or type.
+struct KnownSpill {
+  llvm::StringRef kernel;
+  std::vector<llvm::StringRef> archs;
+  unsigned bytes;
+};
+const KnownSpill knownSpills[] = {
+    // A few values more than the launch's bounds leave registers, saved once.
+    {"embed_layer_norm_1280",
+     {"sm_80", "sm_86", "sm_89", "sm_90", "sm_120"},
+     8},
+    {"embed_dropout_layer_norm_1280", {"sm_90"}, 16},
+    {"embed_grad", {"sm_86", "sm_89"}, 8},
+    {"select_row_add_layer_norm_cast_1600", {"sm_80"}, 8},
+    {"layer_norm_cast_linear_3840", {"sm_120"}, 16},
+    {"linear_add_1600", {"sm_100", "sm_120"}, 40},
+    // A row of 50304 logits lies in the registers of one block; compilers for
+    // sm_80 to sm_90 find room for the rest of what it needs.
+    {"cross_entropy_grad", {"sm_100", "sm_120"}, 144}};
 
-unsigned acceptedSpill(llvm::StringRef kernel) {
-  for (auto &[name, bytes] : knownSpills) {
+unsigned acceptedSpill(llvm::StringRef kernel, llvm::StringRef arch) {
+  for (const KnownSpill &known : knownSpills) {
     llvm::StringRef rest = kernel;
-    if (rest.consume_front(name) && (rest.empty() || rest.front() == '_'))
-      return bytes;
+    if (llvm::is_contained(known.archs, arch) &&
+        rest.consume_front(known.kernel) &&
+        (rest.empty() || rest.front() == '_'))
+      return known.bytes;
   }
   return 0;
 }
@@ -46,6 +62,9 @@ unsigned acceptedSpill(llvm::StringRef kernel) {
 /// Registers and shared memory that every supported GPU gives a block.
 constexpr unsigned registersOfBlock = 65536;
 constexpr unsigned sharedOfBlock = 99 * 1024;
+
+const std::vector<std::string> everyArch = {"sm_80", "sm_86",  "sm_89",
+                                            "sm_90", "sm_100", "sm_120"};
 
 class PresetKernels : public testing::Test {
 protected:
@@ -61,7 +80,7 @@ protected:
                                const CompileOptions &options) {
     BuildOptions build;
     build.mode = mode;
-    build.batch = 8;
+    build.batch = batch;
     build.halveSeq = halveSeq;
     auto module = importModel(context, preset, build);
     if (!module.ok()) {
@@ -94,14 +113,14 @@ protected:
     EXPECT_FALSE(code->kernels.empty());
     for (const CompiledKernel &kernel : code->kernels)
       for (const KernelImage &image : kernel.images)
-        checkImage(kernel, image,
-                   llvm::formatv("{0}: @{1} for {2}", preset, kernel.name,
-                                 code->modules[image.module].arch));
+        checkImage(kernel, image, preset, code->modules[image.module].arch);
   }
 
   void checkImage(const CompiledKernel &kernel, const KernelImage &image,
-                  const std::string &what) {
-    EXPECT_LE(image.spillBytes, acceptedSpill(kernel.name))
+                  const char *preset, const std::string &arch) {
+    std::string what =
+        llvm::formatv("{0}: @{1} for {2}", preset, kernel.name, arch);
+    EXPECT_LE(image.spillBytes, acceptedSpill(kernel.name, arch))
         << what << " spills";
     EXPECT_LE(image.registers * kernel.blockThreads, registersOfBlock) << what;
     EXPECT_LE(image.staticSharedBytes + kernel.dynamicSharedBytes,
@@ -110,6 +129,7 @@ protected:
   }
 
   MLIRContext context;
+  int64_t batch = 8;
   bool halveSeq = false; ///< training programs for shorter sequences, too
 };
 
@@ -117,22 +137,29 @@ protected:
 TEST_F(PresetKernels, HalfPrecisionCompilesForEveryArchitecture) {
   for (const char *preset : presets)
     for (GraphMode mode : {GraphMode::Generate, GraphMode::Eval})
-      expectCompiles(preset, mode, Precision::FP16,
-                     {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"});
+      expectCompiles(preset, mode, Precision::FP16, everyArch);
 }
 
-TEST_F(PresetKernels, OtherPrecisionsCompileForHopper) {
+// A batch of one has matvec kernels of its own where matrices are large.
+TEST_F(PresetKernels, SingleRowsCompileForEveryArchitecture) {
+  batch = 1;
+  for (Precision precision :
+       {Precision::FP32, Precision::TF32, Precision::FP16, Precision::BF16})
+    expectCompiles("gpt2-xl", GraphMode::Generate, precision, everyArch);
+}
+
+TEST_F(PresetKernels, OtherPrecisionsCompileForEveryArchitecture) {
   for (Precision precision :
        {Precision::FP32, Precision::TF32, Precision::BF16})
     for (const char *preset : presets)
       for (GraphMode mode : {GraphMode::Generate, GraphMode::Eval})
-        expectCompiles(preset, mode, precision, {"sm_90"});
+        expectCompiles(preset, mode, precision, everyArch);
 }
 
 // Dropout is what the presets train with.
 TEST_F(PresetKernels, TrainingCompiles) {
   for (const char *preset : presets) {
-    expectCompiles(preset, GraphMode::Train, Precision::BF16, {"sm_90"});
+    expectCompiles(preset, GraphMode::Train, Precision::BF16, everyArch);
     expectCompiles(preset, GraphMode::Train, Precision::FP32, {"sm_90"});
     expectCompiles(preset, GraphMode::Train, Precision::TF32,
                    {"sm_80", "sm_90"});
