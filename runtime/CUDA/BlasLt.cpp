@@ -123,7 +123,10 @@ BlasLt::plan(const MatmulShape &shape, const MatmulBuffers &buffers) const {
     own.workspace = own.workspaceBytes = 0;
   }
   GPT2_RETURN_IF_ERROR(call->describe());
-  GPT2_ASSIGN_OR_RETURN(std::vector<AlgorithmWords> best, call->candidates(1));
+  // The first guess may be one whose sums have no fixed order.
+  constexpr int guesses = 16;
+  GPT2_ASSIGN_OR_RETURN(std::vector<AlgorithmWords> best,
+                        call->candidates(guesses));
   if (best.empty())
     call.reset();
   else

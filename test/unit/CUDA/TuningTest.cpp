@@ -92,6 +92,15 @@ TEST_F(TuningTest, TakesTheFastestThatRepeatsItself) {
   EXPECT_THAT(idsOf("prefill"), Each(bestId)) << "programs are captured again";
 }
 
+TEST_F(TuningTest, LoadsWithTheFirstThatAddsUpInOneOrder) {
+  blas.algorithms.insert(blas.algorithms.begin(),
+                         {.id = 9,
+                          .milliseconds = 1,
+                          .reduction = CUBLASLT_REDUCTION_SCHEME_INPLACE});
+  load(packPlan(cudaPlan("sm_90a", true)));
+  EXPECT_THAT(idsOf("prefill"), Each(heuristicId));
+}
+
 TEST_F(TuningTest, NamesThePlaceOfEveryProduct) {
   load(packPlan(cudaPlan("sm_90a", true)));
   std::set<std::pair<uint32_t, uint32_t>> places, products;
